@@ -6,12 +6,19 @@ SHELL       := bash
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
-# VERSION and COMMIT tell binaries apart; FUZZTIME is spent on each fuzz target.
-# PREFIX is where make install puts things, below DESTDIR.
-VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
-COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null)
+# What is built here is of COMMIT; a release is VERSION, by MAINTAINER. FUZZTIME is spent on
+# each fuzz target. PREFIX is where make install puts things, below DESTDIR.
+VERSION    ?= $(shell cat internal/cli/buildinfo/VERSION)
+COMMIT     ?= $(shell git describe --always --abbrev=40 --dirty --exclude '*' 2>/dev/null)
+MAINTAINER ?= The maintainers of Plimsoll <plimsoll@localhost>
 PREFIX   ?= /usr/local
 FUZZTIME ?= 30s
+# KUBE_PACKAGES is what make kube-lint looks at, of the module kubernetes; KUBE_TEST is how
+# make kube-nodes shows its tests.
+KUBE_PACKAGES ?= ./...
+KUBE_TEST     ?= -v
+# BENCH_NODES is how many nodes make bench-kube has with 30 pods each. With 5000, it takes some gigabytes.
+BENCH_NODES   ?= 500
 
 GO      := $(CURDIR)/scripts/with-go go
 AS_ROOT := $(CURDIR)/scripts/as-root
@@ -20,7 +27,7 @@ LINT    := $(GO) tool -modfile=tools/go.mod golangci-lint
 
 # scripts/with-go has the flags with which all is compiled: binaries are static and say the
 # same wherever they are built.
-BUILD := $(GO) build -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
+BUILD := $(GO) build -ldflags "-s -w -X plimsoll/internal/cli/buildinfo.commit=$(COMMIT)"
 
 # Suites go on when one fails, and end with a table: see scripts/run-tests.
 SUITES := $(GO) run ./scripts/run-tests
@@ -34,16 +41,24 @@ demo: setup-demo build ## install what is missing, build, compare nine stacks, s
 	$(AS_ROOT) ./plimsoll run quick
 
 .PHONY: test
-test: setup-build ## install what is missing, then run every check and test, as root: some 25 minutes
+test: setup-build ## install what is missing, then run every check and test, as root: about 25 minutes
 	$(SUITES)
 
 .PHONY: soak
-soak: setup-test build ## run the tests that take long by nature, some two hours: before a release and after changes to what they test
-	$(SUITES) soak arm64 fuzz
+soak: setup-test build ## run all tests, those that take long by nature included: some hours, before a release
+	PLIMSOLL_TEST_SOAK=1 $(SUITES) measures pure host lab arm64 fuzz control nodes alllint loaded release
+
+.PHONY: test-under-load
+test-under-load: setup-build ## make test, while two busy loops for each processor and a fio on the disk run beside it
+	env -u PLIMSOLL_TEST_SOAK scripts/under-load.sh $(SUITES)
+
+.PHONY: attack
+attack: setup-build ## run the tests of make test that attack plimsoll as an adversary would, as root, in seconds once compiled
+	$(SUITES) attack
 
 .PHONY: check
-check: setup-build ## format, lint and the tests that take no root and little time: up to 3 minutes
-	$(SUITES) format lint layers quick kube kubelint
+check: setup-build ## format, lint and the tests that take no root and little time: up to 4 minutes
+	$(SUITES) format lint layers toys static quick kube chart alllint
 
 .PHONY: go-test
 go-test: setup-build ## run the Go tests alone, as root; pictures of reports go to bin/screenshots
@@ -56,44 +71,70 @@ lab-test: setup-test build ## run the tests that need virtual machines, of an im
 .PHONY: build
 build: setup-build ## build ./plimsoll, one static binary
 	$(BUILD) -o plimsoll ./cmd/plimsoll
+	@mkdir -p bin
+	@$(GO) run ./scripts/release licenses plimsoll > bin/plimsoll.licenses
+
+# The version of Kubernetes that programs of kubernetes/ say they are of, to API servers and in metrics.
+KUBE         := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2; exit }' kubernetes/go.mod)
+KUBE_VERSION := -X k8s.io/component-base/version.gitVersion=$(KUBE) \
+	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(KUBE)))
 
 .PHONY: kube-build
 kube-build: setup-build ## build bin/plimsoll-kubernetes, the scheduler, extender and commands for clusters
 	mkdir -p bin
-	cd kubernetes && $(BUILD) -o ../bin/plimsoll-kubernetes ./cmd/plimsoll-kubernetes
+	cd kubernetes && $(GO) build -ldflags "-s -w -X plimsoll/internal/cli/buildinfo.commit=$(COMMIT) $(KUBE_VERSION)" -o ../bin/plimsoll-kubernetes ./cmd/plimsoll-kubernetes
 
 # What the tests with real nodes run: a control plane and kubelets of the same version as the
 # modules, and the container runtime, which has NRI.
-KUBE_VERSION := -X k8s.io/component-base/version.gitVersion=v1.35.4 \
-	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=35
 CONTAINERD   := github.com/containerd/containerd/v2/cmd
 .PHONY: kube-test
-kube-test: setup-test build kube-build ## run the tests that need kubelets and containerd, on this machine, as root; FLEET="density --budget 8m" measures that on both nodes, too
+kube-test: setup-test ## run all tests of kubernetes/, its scheduler's and those on kubelets of this machine included, as root
+	$(SUITES) control nodes alllint
+
+.PHONY: kube-nodes
+kube-nodes: setup-test build kube-build ## of these, what needs kubelets and containerd; FLEET="density --budget 8m" measures that on both nodes, too
 	mkdir -p bin/kube
 	cd kubernetes/containerd && nice $(GO) build -ldflags "-s -w" -o ../../bin/kube/ \
 		$(CONTAINERD)/containerd $(CONTAINERD)/containerd-shim-runc-v2 $(CONTAINERD)/ctr
 	cd kubernetes && nice $(GO) build -tags providerless -ldflags "-s -w $(KUBE_VERSION)" -o ../bin/kube/ ./hyperkube
 	cd kubernetes && $(GO) build -o ../bin/kube/ ./nodetest/pause
-	cd kubernetes && $(GO) test -c -o ../bin/kube/nodetest ./nodetest
-	cd kubernetes/nodetest && $(AS_ROOT) env PLIMSOLL_KUBE_BIN=$(CURDIR)/bin/kube PLIMSOLL_FLEET='$(FLEET)' \
-		$(CURDIR)/bin/kube/nodetest -test.v -test.timeout 20m
+	cd kubernetes/helm && nice $(GO) build -ldflags "-s -w" -o ../../bin/kube/ helm.sh/helm/v3/cmd/helm
+	cd kubernetes && PLIMSOLL_KUBE_BIN=$(CURDIR)/bin/kube PLIMSOLL_FLEET='$(FLEET)' \
+		$(GO) test $(KUBE_TEST) -count=1 -timeout 45m -ldflags "$(KUBE_VERSION)" -exec $(AS_ROOT) ./nodetest
 
-# It builds nothing, so that "sudo make install" leaves nothing of root's here.
-SHARE = $(DESTDIR)$(PREFIX)/share
+# It builds nothing, so that "sudo make install" leaves nothing of root's here. What is installed is
+# what packages have, by scripts/lay-out.
 .PHONY: install
 install: ## install ./plimsoll, which make build builds, with its manual pages and completions, below PREFIX (/usr/local)
 	@[ -x ./plimsoll ] || { echo "make install: there is no ./plimsoll yet: run make build first" >&2; exit 1; }
-	install -D -m 755 plimsoll $(DESTDIR)$(PREFIX)/bin/plimsoll
-	./plimsoll man $(SHARE)/man/man1
-	mkdir -p $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
-	./plimsoll completion bash > $(SHARE)/bash-completion/completions/plimsoll
-	./plimsoll completion zsh > $(SHARE)/zsh/site-functions/_plimsoll
-	./plimsoll completion fish > $(SHARE)/fish/vendor_completions.d/plimsoll.fish
+	scripts/lay-out plimsoll bin/plimsoll.licenses $(DESTDIR)$(PREFIX)
 
 .PHONY: uninstall
 uninstall: ## remove what make install installed
-	rm -f $(DESTDIR)$(PREFIX)/bin/plimsoll $(SHARE)/man/man1/plimsoll{,-*}.1 \
-		$(SHARE)/bash-completion/completions/plimsoll $(SHARE)/zsh/site-functions/_plimsoll $(SHARE)/fish/vendor_completions.d/plimsoll.fish
+	@[ -x ./plimsoll ] || { echo "make uninstall: ./plimsoll says what to remove: run make build first" >&2; exit 1; }
+	tree=$$(mktemp -d); trap 'rm -rf "$$tree"' EXIT; \
+	scripts/lay-out plimsoll bin/plimsoll.licenses "$$tree"; \
+	(cd "$$tree"; find . ! -type d -printf '%P\0') | (cd $(DESTDIR)$(PREFIX); xargs -0 rm -f); \
+	if [ -d $(DESTDIR)$(PREFIX)/share/doc/plimsoll ]; then find $(DESTDIR)$(PREFIX)/share/doc/plimsoll -type d -empty -delete; fi
+
+.PHONY: release
+release: setup-build ## make archives, packages, image, lists of modules and checksums of VERSION in bin/release, of what is committed
+	@[ -z "$$(git status --porcelain)" ] || { echo "make release: commit or stash what git status shows" >&2; exit 1; }
+	scripts/with-go nice go run ./scripts/release --version $(VERSION) --commit $(COMMIT) \
+		--date "$$(git log -1 --format=%ct)" --maintainer '$(MAINTAINER)'
+
+.PHONY: image
+image: setup-build ## make the image of plimsoll-kubernetes for amd64 and arm64, as an OCI archive in bin/image
+	scripts/with-go nice go run ./scripts/release --only image --out bin/image --version $(VERSION) \
+		--commit $(COMMIT) --date "$$(git log -1 --format=%ct)"
+
+.PHONY: changelog
+changelog: setup-build ## move the fragments of changelog/unreleased into the section of VERSION in CHANGELOG.md
+	$(GO) run ./scripts/changelog
+
+.PHONY: release-check
+release-check: ## make the release twice, of two clones of what is committed, and compare all bytes
+	scripts/release-check.sh
 
 .PHONY: man
 man: build ## write the manual pages into bin/man/man1
@@ -118,9 +159,9 @@ lint: setup-build ## run golangci-lint, go vet included
 	$(LINT) run --allow-serial-runners ./...
 
 .PHONY: kube-lint
-kube-lint: setup-build ## the same for the module kubernetes
+kube-lint: setup-build ## the same for the module kubernetes, or some packages of it: KUBE_PACKAGES="./fleet ./node"
 	linter=$$($(GO) tool -modfile=tools/go.mod -n golangci-lint); \
-	cd kubernetes && nice $(CURDIR)/scripts/with-go $$linter run --allow-serial-runners ./...
+	cd kubernetes && nice $(CURDIR)/scripts/with-go $$linter run --allow-serial-runners $(KUBE_PACKAGES)
 
 .PHONY: layers
 layers: setup-build ## prove that the linter's layering rules bite
@@ -143,7 +184,7 @@ bench-stopping: setup-build ## replay 68 series through the stopping rule: time 
 	$(GO) run ./scripts/bench-stopping
 
 .PHONY: bench-model
-bench-model: setup-build ## train a model on one half of the points of kept runs, and predict the other: the table in docs/model.md
+bench-model: setup-build ## train a model on one half of the points of kept runs, and predict the other: the table in docs/evidence/model-checks.md
 	$(GO) run ./scripts/bench-model
 
 .PHONY: bench-study
@@ -166,9 +207,10 @@ bench-plan: setup-test ## plan 500 small fleets beside brute force, and large on
 		FLEETS=500 $(GO) test -count=1 -run 'SmallFleets|HiGHS' -v -bench Plan -benchtime 1x ./internal/placement
 
 .PHONY: bench-kube
-bench-kube: setup-build ## place 2,000 pods on 1,000 nodes by the default scheduler and by IOFit: pods a second, and what they would do
+bench-kube: setup-build ## place pods on simulated nodes by the default scheduler and by IOFit: pods a second, memory, what they would do; BENCH_NODES=5000
 	cd kubernetes/kwok && nice $(GO) build -ldflags "-s -w" -o ../../bin/kube/ sigs.k8s.io/kwok/cmd/kwok
-	cd kubernetes && PLIMSOLL_KWOK=$(CURDIR)/bin/kube/kwok $(GO) test -count=1 -run '^$$' -bench Cluster -benchtime 1x ./scheduler 2>&1 | grep 'pods/s'
+	cd kubernetes && PLIMSOLL_KWOK=$(CURDIR)/bin/kube/kwok PLIMSOLL_BENCH_NODES=$(BENCH_NODES) \
+		$(GO) test -count=1 -timeout 1h -run '^$$' -bench 'Cluster|Large' -benchtime 1x ./scheduler 2>&1 | grep 'pods/s'
 
 .PHONY: bench-trace
 bench-trace: setup-test ## analyse captures of many shapes beside blkparse and btt: CPU time and memory
@@ -180,6 +222,11 @@ bench-record: setup-demo ## tell what each way of recording block requests costs
 	$(GO) build -o bin/bench-record ./scripts/bench-record
 	$(AS_ROOT) bin/bench-record
 
+.PHONY: bench-watch
+bench-watch: setup-test ## watch fio on a loop device over memory at full rate, in turns: what watching costs of a core, and of reads
+	$(GO) test -c -o bin/bench-watch ./internal/watch
+	cd internal/watch && $(AS_ROOT) $(CURDIR)/bin/bench-watch -test.run '^$$' -test.bench Watch -test.benchtime 20x
+
 .PHONY: bench-load
 bench-load: setup-build ## run the load generator at several rates on one CPU: how late operations begin
 	mkdir -p bin
@@ -187,7 +234,7 @@ bench-load: setup-build ## run the load generator at several rates on one CPU: h
 	bin/bench-load
 
 .PHONY: bench-clients
-bench-clients: setup-build build ## drive the same servers with our clients and those of go-ycsb and go-tpc: the table in docs/databases.md
+bench-clients: setup-build build ## drive the same servers with our clients and those of go-ycsb and go-tpc: the table in docs/evidence/clients.md
 	mkdir -p bin/clients
 	cp plimsoll bin/clients
 	cd tools/clients && $(GO) build -o ../../bin/clients ./go-ycsb github.com/pingcap/go-tpc/cmd/go-tpc
@@ -195,6 +242,15 @@ bench-clients: setup-build build ## drive the same servers with our clients and 
 	$(GO) test -c -o bin/bench-clients ./internal/database/loader
 	cd internal/database/loader && PLIMSOLL_BENCH_CLIENTS=$(CURDIR)/bin/clients $(AS_ROOT) $(CURDIR)/bin/bench-clients \
 		-test.run '^$$' -test.bench Clients -test.benchtime 1x
+
+# Runs that exist are not measured again: one that was interrupted goes on with `plimsoll run --resume`.
+BUDGET      ?= 15m
+BUDGET_RUNS := density postgresql-scaling cassandra-scaling heterogeneous
+.PHONY: bench-budget
+bench-budget: setup-demo build ## run four studies for BUDGET (15m) each: what their time went on, and the verdicts
+	for name in $(BUDGET_RUNS); do \
+		[ -e bin/budget/$$name ] || $(AS_ROOT) ./plimsoll run $$name --budget $(BUDGET) -o bin/budget/$$name || exit 1; done
+	$(GO) run ./scripts/bench-budget $(BUDGET_RUNS:%=bin/budget/%)
 
 .PHONY: bench-sample
 bench-sample: setup-build ## take samples of 16 instances, a miniature, two devices and the host: how much of a core that costs

@@ -10,6 +10,7 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // driverCase is what the lab's kernel and engine must make of a stack of
@@ -39,24 +40,13 @@ var driversRefused = map[string][2]string{
 	"zfs":  {"filesystem", "zfs kernel module"},
 }
 
-// TestStorageDriversInTheLab runs the experiment as docs/lab.md has it, but for
-// fewer and smaller trials; and but for make soak, with a driver of each kind: one on a
-// device, one that is refused, one that answers from memory.
+// TestStorageDriversInTheLab runs the experiment as docs/how-to/try-in-a-vm.md has it, but for
+// fewer and smaller trials.
 func TestStorageDriversInTheLab(t *testing.T) {
-	driverCases, driversRefused := driverCases, driversRefused
-	if !soak() {
-		driverCases, driversRefused = maps.Clone(driverCases), maps.Clone(driversRefused)
-		for _, name := range []string{"volume", "overlay", "vfs", "btrfs", "fuse-overlayfs", "direct-lvm"} {
-			delete(driverCases, name)
-		}
-		delete(driversRefused, "zfs")
-	}
-	text := part(t, "storage-drivers", "[overlay2, overlay, vfs, fuse-overlayfs, aufs, zfs]", "[overlay2, aufs]",
-		"  volume: loop(size=1GiB) > xfs > volume\n", "", "  btrfs: loop(size=1GiB) > btrfs > btrfs\n", "",
-		"  direct-lvm: loop(size=1GiB) > thin(direct-lvm) > devicemapper\n", "")
-	ran := labRunEnding(t, 1, 0, text, "--drives", "1", "--size", "64MiB", "--memory", "2GiB", "--in", "experiment.yaml",
-		"--", "plimsoll", "run", "experiment.yaml", "--no-control", "--repeat", "1", "--jobs", "2", "--size", "32MiB",
-		"--seed", "4")
+	hosttest.Soak(t)
+	ran := labRunEnding(t, 1, 0, example(t, "storage-drivers"), "--drives", "1", "--size", "64MiB", "--memory", "2GiB",
+		"--in", "experiment.yaml", "--", "plimsoll", "run", "experiment.yaml", "--no-control", "--repeat", "1",
+		"--jobs", "2", "--size", "32MiB", "--seed", "4")
 	run := ran.run
 	if run.Status != result.RunComplete || run.Environment.Hostname != "server" {
 		t.Errorf("the run is %s on %s", run.Status, run.Environment.Hostname)
@@ -76,14 +66,14 @@ func TestStorageDriversInTheLab(t *testing.T) {
 			t.Errorf("%s: its thin pool is %q, want %q", s.Name, got, want.pool)
 		}
 	}
-	cached := []string{"RR", "RW"} // workloads of loop-lvm that memory answers
+	cached := []string{"randread", "randwrite"} // workloads of loop-lvm that memory answers
 	for _, trial := range run.Trials {
 		if want, refused := driversRefused[trial.Stack]; refused {
 			checkRefused(t, trial, want)
 		} else {
 			want := driverCases[trial.Stack].source
-			if trial.Stack == "loop-lvm" && trial.Mix == "RW" && flushed(trial) {
-				want, cached = result.SourceDevice, []string{"RR"}
+			if trial.Stack == "loop-lvm" && trial.Mix == "randwrite" && flushed(trial) {
+				want, cached = result.SourceDevice, []string{"randread"}
 			}
 			checkServed(t, trial, want)
 		}
@@ -153,7 +143,7 @@ func checkServed(t *testing.T, trial result.Trial, want result.Source) {
 		at := slices.IndexFunc(h.Served, func(c result.DeviceCounter) bool { return c.Device.Buffered })
 		if at < 1 || h.Served[0].PerIO < 0.9 || h.Served[at].PerIO < 0.9 || at == len(h.Served)-1 {
 			t.Errorf("%s: no cache between its devices: %s", name, h.Reason)
-		} else if below := h.Served[at+1]; trial.Mix == "RR" && below.PerIO > 0.1 {
+		} else if below := h.Served[at+1]; trial.Mix == "randread" && below.PerIO > 0.1 {
 			t.Errorf("%s: %s is under the cache and served %.2f of each read", name, below.Device.Name, below.PerIO)
 		}
 	case "direct-lvm":

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
 // tracedTo is what a trace tells in JSON, as far as it matters here.
@@ -54,11 +53,9 @@ func (f fabric) traced(t *testing.T, s space) {
 		f.server.do(t,
 			fmt.Sprintf("nvme connect -t %s -a %s -s %s -n %s -q %s", s.transport, targetIP, p, s.nqn(), initiatorNQN))
 	}
-	head := strings.TrimSpace(f.server.until(t, time.Minute, "the namespace appears",
-		`for b in /sys/class/block/nvme*; do grep -qs `+s.uuid+
-			` $b/uuid && [ -b /dev/${b##*/} ] && echo ${b##*/} && exit 0; done; exit 1`))
+	head := f.head(t, s)
 	subsystem, _, _ := strings.Cut(strings.TrimPrefix(head, "nvme"), "n")
-	f.server.until(t, time.Minute, "both paths are there",
+	f.server.until(t, "both paths are there",
 		fmt.Sprintf("[ $(ls -d /sys/block/nvme%sc*n* | wc -l) = 2 ] && udevadm settle", subsystem))
 	f.server.do(t, "echo round-robin >/sys/class/nvme-subsystem/nvme-subsys"+subsystem+"/iopolicy")
 
@@ -98,7 +95,7 @@ func (f fabric) traced(t *testing.T, s space) {
 					}
 				}
 				if n != all {
-					t.Errorf("%s of %d requests are told of the paths, and %d were asked for: %+v", interval, n, all, a.By.Device)
+					t.Errorf("%s of %d requests are reported the paths, and %d were asked for: %+v", interval, n, all, a.By.Device)
 				}
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"plimsoll/internal/lab"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // attachVariable says for how long programs are attached and detached under load,
@@ -18,8 +19,9 @@ const attachVariable = "PLIMSOLL_TEST_ATTACH"
 // a file system on, modules that are not loaded, state directories that do not
 // exist. On a host that has run the tests before they cannot fail for these.
 func TestFreshKernel(t *testing.T) {
+	hosttest.Soak(t)
 	g := start(t, lab.Machine{Name: lab.Server, CPUs: 2, Memory: 2 << 30})[0]
-	attach := cmp.Or(os.Getenv(attachVariable), quickOr("3s", "2m"))
+	attach := cmp.Or(os.Getenv(attachVariable), "2m")
 	long, err := time.ParseDuration(attach)
 	if err != nil {
 		t.Fatalf("%s: %v", attachVariable, err)
@@ -27,11 +29,11 @@ func TestFreshKernel(t *testing.T) {
 	for _, tests := range []goTests{
 		// First: it is the tracer's first use.
 		{Package: "cmd/plimsoll", Run: "^TestARecordingLeavesTheTracerAsItWas$"},
-		{Package: "internal/hosttest", Run: "^Test"},
-		{Package: "internal/journal", Run: "^Test(ASettingIsTakenBackOnlyWhereItIsOurs|UndoTouchesOnlyItsOwn)$"},
-		{Package: "internal/journal/kinds", Run: "^TestCleanIsKilledAtEveryStep$"},
-		{Package: "internal/blockdev", Run: "^TestChainAndCountersOfALoopDevice$"},
-		{Package: "internal/hostinfo", Run: "^Test(DoctorAgreesWithThisMachine|LoopDevice)$"},
+		{Package: "internal/testkit/hosttest", Run: "^Test"},
+		{Package: "internal/state/journal", Run: "^Test(ASettingIsTakenBackOnlyWhereItIsOurs|UndoTouchesOnlyItsOwn)$"},
+		{Package: "internal/cli/kinds", Run: "^TestCleanIsKilledAtEveryStep$"},
+		{Package: "internal/host/blockdev", Run: "^TestChainAndCountersOfALoopDevice$"},
+		{Package: "internal/host/hostinfo", Run: "^Test(DoctorAgreesWithThisMachine|LoopDevice)$"},
 		{Package: "internal/stack",
 			Run: "^Test(UndoTouchesOnlyDevicesOfItsOwn|ManyLoopDevicesAtOnce|" +
 				"ASchedulerIsSetForAsLongAsTheStackIsUp)$"},
@@ -42,6 +44,6 @@ func TestFreshKernel(t *testing.T) {
 	}
 	t.Run("attached under load", func(t *testing.T) {
 		g.runs(t, goTests{Package: "internal/iotrace/capture", Run: "^TestAttachingUnderLoad$",
-			Env: []string{attachVariable + "=" + attach}, Limit: long + 3*time.Minute})
+			Env: []string{attachVariable + "=" + attach}, For: long})
 	})
 }

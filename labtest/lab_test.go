@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"plimsoll/examples"
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/lab"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
@@ -48,34 +47,15 @@ func labOfItsOwn(t *testing.T) string {
 	return dir
 }
 
-// part returns a built-in experiment, or, unless all is asked for (make soak), the part of
-// it that is left when each text given is replaced by the one behind it.
-func part(t *testing.T, name string, replace ...string) string {
+// example returns a built-in experiment.
+func example(t *testing.T, name string) string {
 	t.Helper()
-	whole, ok := examples.Find(name)
+	text, ok := examples.Find(name)
 	if !ok {
 		t.Fatalf("no experiment is called %s", name)
 	}
-	text := string(whole)
-	for i := 0; i < len(replace) && !soak(); i += 2 {
-		if !strings.Contains(text, replace[i]) {
-			t.Fatalf("%s has no %q", name, replace[i])
-		}
-		text = strings.Replace(text, replace[i], replace[i+1], 1)
-	}
-	return text
+	return string(text)
 }
-
-// quickOr returns the first text, and the second one where tests take their time.
-func quickOr(quick, all string) string {
-	if soak() {
-		return all
-	}
-	return quick
-}
-
-// soak reports whether tests take their time, for all that they could show.
-func soak() bool { return os.Getenv(hosttest.SoakVariable) != "" }
 
 // labRunEnding has plimsoll lab run a command that ends with a status; in its
 // working directory, when not "", lies the text of experiment.yaml.
@@ -154,13 +134,13 @@ func TestALabDiesWithItsOwner(t *testing.T) {
 	dir, plimsoll := labOfItsOwn(t), program(t)
 	beside(t, 1).takePlaces(t)
 	cmd := exec.Command(plimsoll, "lab", "run", "--dir", dir, "--drives", "1", "--size", "64MiB", "--memory", "1GiB",
-		"--", "true")
+		"--", "sleep", "infinity")
 	cmd.Dir = t.TempDir()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	var machines []int
-	within(t, 60*time.Second, "the machine starts", func() bool {
+	until(t, "the machine starts", func() bool {
 		machines = childrenOf(t, cmd.Process.Pid, "qemu-system")
 		return len(machines) > 0 &&
 			slices.ContainsFunc(machines, func(pid int) bool { return strings.Contains(commandLine(pid), "server") })
@@ -169,13 +149,13 @@ func TestALabDiesWithItsOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	within(t, 10*time.Second, "the machine ends", func() bool {
+	until(t, "the machine ends", func() bool {
 		return !slices.ContainsFunc(machines, func(pid int) bool { return commandLine(pid) != "" })
 	})
 	if left, _ := filepath.Glob(filepath.Join(dir, "vms/run-*")); len(left) == 0 {
 		t.Error("nothing was left behind: the test killed too late")
 	}
-	if err := lab.Sweep(dir); err != nil {
+	if err := lab.Sweep(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "vms/run-*")); len(left) > 0 {
@@ -215,12 +195,12 @@ func commandLine(pid int) string {
 	return string(text)
 }
 
-// within waits until something comes true.
-func within(t *testing.T, limit time.Duration, what string, test func() bool) {
+// until waits until something comes true.
+func until(t *testing.T, what string, test func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(limit); !test(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(hang); !test(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s", limit, what)
+			t.Fatalf("not within %s: %s", hang, what)
 		}
 	}
 }

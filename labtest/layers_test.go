@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/lab"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // The layers are tested on several machines, which run beside each other.
@@ -15,13 +14,14 @@ import (
 // TestLayers has what layers stand on protected, charged and cleaned up, with a
 // kernel that has all controllers of cgroup v2.
 func TestLayers(t *testing.T) {
-	g, env := drivesOf(t, lab.Machine{})
+	hosttest.Soak(t)
+	g, env := drivesOf(t)
 	t.Run("protection", func(t *testing.T) { protection(t, g) })
 	t.Run("cgroup v2", func(t *testing.T) {
-		g.runs(t, goTests{Package: "internal/container", Run: quickOr("^TestCgroupV2$", "^Test(CgroupV2|Exec)$"), Env: env})
+		g.runs(t, goTests{Package: "internal/stack/container", Run: "^Test(CgroupV2|Exec)$", Env: env})
 	})
 	t.Run("groups of version 2", func(t *testing.T) {
-		g.runs(t, goTests{Package: "internal/cgroup", Env: env})
+		g.runs(t, goTests{Package: "internal/host/cgroup", Env: env})
 		g.runs(t, goTests{Package: "internal/iotrace/capture", Run: "^TestTheTallyTellsWhoAsked$", Env: env})
 		// What the kernel's second version does otherwise than its first: limits that hold, and a death
 		// that is counted.
@@ -36,33 +36,42 @@ func TestLayers(t *testing.T) {
 
 // TestStripes brings stripes over drives up and down, and crashes on the way.
 func TestStripes(t *testing.T) {
-	g, env := drivesOf(t, lab.Machine{})
+	hosttest.Soak(t)
+	g, env := drivesOf(t)
 	for _, test := range []string{"TestAStripeServesFromAllItsDevices", "TestAStripeIsUndoneAfterACrashAtAnyStep"} {
-		g.runs(t, goTests{Package: "internal/stack", Run: "^" + test + "$", Env: env, Limit: 15 * time.Minute})
+		g.runs(t, goTests{Package: "internal/stack", Run: "^" + test + "$", Env: env})
 	}
 }
 
 // TestPools does so with thin pools.
 func TestPools(t *testing.T) {
-	g, env := drivesOf(t, lab.Machine{})
+	hosttest.Soak(t)
+	g, env := drivesOf(t)
 	g.do(t, "modprobe dm-mod")
-	g.runs(t, goTests{Package: "internal/devmapper", Env: env})
+	g.runs(t, goTests{Package: "internal/host/devmapper", Env: env})
 	for _, test := range []string{"TestThinPools", "TestAThinPoolIsUndoneAfterACrashAtAnyStep"} {
-		g.runs(t, goTests{Package: "internal/stack", Run: "^" + test + "$", Env: env, Limit: 15 * time.Minute})
+		g.runs(t, goTests{Package: "internal/stack", Run: "^" + test + "$", Env: env})
 	}
 }
 
 // drivesOf starts a machine with four drives, and returns it with the environment
 // in which tests of other packages find them.
-func drivesOf(t *testing.T, m lab.Machine) (*guest, []string) {
+func drivesOf(t *testing.T) (*guest, []string) {
 	t.Helper()
-	m.Name, m.Memory, m.Drives = lab.Server, 2<<30, drives(lab.Server, 512<<20, 512<<20, 512<<20, 2<<30)
-	g := start(t, m)[0]
-	var spare []string
-	for _, serial := range lab.Serials(lab.Server, 4) {
-		spare = append(spare, g.device(t, serial))
+	g := start(t, lab.Machine{Name: lab.Server, Memory: 2 << 30, Drives: fourDrives})[0]
+	return g, g.spare(t)
+}
+
+var fourDrives = drives(lab.Server, 512<<20, 512<<20, 512<<20, 2<<30)
+
+// spare returns the environment in which tests of other packages find the server's drives.
+func (g *guest) spare(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, serial := range lab.Serials(lab.Server, len(fourDrives)) {
+		all = append(all, g.device(t, serial))
 	}
-	return g, []string{hosttest.SpareVariable + "=" + strings.Join(spare, " ")}
+	return []string{hosttest.SpareVariable + "=" + strings.Join(all, " ")}
 }
 
 // protection makes of real drives what nobody may overwrite, and has plimsoll
@@ -80,10 +89,12 @@ workloads:
   W: {fio: {rw: randwrite, size: 8MiB}}
 `)
 	one, two := g.device(t, "LAB1"), g.device(t, "LAB2")
+	// udev looks at what was written, and a device that is open is busy.
+	reread := fmt.Sprintf("udevadm settle && udevadm lock --device=%[1]s blockdev --rereadpt %[1]s", one)
 	// A DOS partition table with one partition for Linux, of 65536 sectors from
 	// sector 2048 on.
 	partition := fmt.Sprintf(`{ head -c 446 /dev/zero; printf '\0\0\0\0\203\0\0\0\0\010\0\0\0\0\001\0'; head -c 48 /dev/zero; printf '\125\252'; } >table &&
-		dd if=table of=%[1]s conv=fsync status=none && blockdev --rereadpt %[1]s`, one)
+		dd if=table of=%[1]s conv=fsync status=none && %[2]s`, one, reread)
 	for _, c := range []struct {
 		name, arrange, undo string
 		allow               string // what the user says may be overlooked
@@ -93,7 +104,7 @@ workloads:
 		{"partitioned", partition, "", "LAB1", "partition"},
 		{
 			"mounted partition, whatever the user says", "mkfs.ext4 -q " + one + "p1 && mkdir -p m && mount " + one + "p1 m",
-			"umount m && wipefs -aq " + one + "p1 && wipefs -aq " + one + " && blockdev --rereadpt " + one,
+			"umount m && wipefs -aq " + one + "p1 && wipefs -aq " + one + " && " + reread,
 			"LAB1=signature,partitioned", "mounted",
 		},
 		{
@@ -136,7 +147,7 @@ workloads:
 }
 
 // killedMixes crashes at the steps of a mix that differ with version 2: its
-// miniature, its groups and what is made below them. TestACrashOfAMixAtAnyStep
+// scaled-down host, its groups and what is made below them. TestACrashOfAMixAtAnyStep
 // takes every step, for which emulation has no time.
 func killedMixes(t *testing.T, g *guest) {
 	g.put(t, "mix.yaml", `
@@ -155,12 +166,9 @@ mixes:
   two: {R: {count: 2, limits: {cpus: 0.5}}}
 host: {cpus: 1, memory: 512MiB, read-iops: 100000}
 `)
-	const look = `cat /proc/self/mountinfo; losetup -n -O NAME,BACK-FILE; ls -d /run/plimsoll /var/lib/plimsoll/* 2>&1
-		find /sys/fs/cgroup -type d -path '*plimsoll*'; cat /sys/fs/cgroup/cgroup.subtree_control; pgrep -a fio; true`
 	const run = "plimsoll run mix.yaml --quiet"
 	g.do(t, run) // what a first run switches on for good stays
-	steps := quickOr("9:intent 11:made", "7:intent 7:made 8:made 9:intent 9:made 11:made")
-	killedAt(t, g, look, run, strings.Fields(steps)...)
+	killedAt(t, g, run, "7:intent", "7:made", "8:made", "9:intent", "9:made", "11:made")
 }
 
 // killedStripes kills plimsoll itself on its way to trials on stripes, and has
@@ -180,24 +188,28 @@ stacks:
 workloads:
   W: {fio: {rw: randwrite, size: 8MiB}}
 `)
-	const look = `cat /proc/self/mountinfo; dmsetup ls; cat /proc/mdstat; ls -d /run/plimsoll /var/lib/plimsoll/* 2>&1
-		for s in LAB1 LAB2 LAB3; do blkid -p /dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_$s; done; pgrep -a fio; true`
 	g.do(t, "modprobe -a raid0 dm-mod") // whose words stay
 	const run = "plimsoll run stripes.yaml --quiet --destroy LAB1 --destroy LAB2 --destroy LAB3"
-	killedAt(t, g, look, run, strings.Fields(quickOr("9:made", "6:undo 9:made"))...)
+	killedAt(t, g, run, "6:undo", "9:made")
 }
 
+// lookAtLayers prints what runs on drives of the server change.
+const lookAtLayers = `cat /proc/self/mountinfo; losetup -n -O NAME,BACK-FILE; dmsetup ls; cat /proc/mdstat
+	for s in LAB1 LAB2 LAB3; do blkid -p /dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_$s; done
+	find /sys/fs/cgroup -type d -path '*plimsoll*'; cat /sys/fs/cgroup/cgroup.subtree_control
+	ls -d /run/plimsoll /var/lib/plimsoll/* 2>&1; pgrep -ax fio; true`
+
 // killedAt runs plimsoll, which crashes at each of the steps, and has plimsoll
-// clean bring the host back to what look prints. Then the run goes well.
-func killedAt(t *testing.T, g *guest, look, run string, steps ...string) {
+// clean bring the host back. Then the run goes well.
+func killedAt(t *testing.T, g *guest, run string, steps ...string) {
 	t.Helper()
-	before := g.do(t, look)
+	before := g.do(t, lookAtLayers)
 	for _, at := range steps {
 		t.Run(at, func(t *testing.T) {
 			g.ends(t, 137, "PLIMSOLL_CRASH_AT="+at+" "+run)
 			g.do(t, "plimsoll clean")
 			g.do(t, "udevadm settle")
-			if diff := differs(before, g.do(t, look)); diff != "" {
+			if diff := differs(before, g.do(t, lookAtLayers)); diff != "" {
 				t.Errorf("the host is not as it was:\n%s", diff)
 			}
 		})

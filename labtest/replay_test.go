@@ -13,17 +13,18 @@ import (
 	"testing"
 	"time"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/lab"
+
+	"plimsoll/internal/testkit/soak"
 )
 
 // goTests are tests of another package which run in a guest.
 type goTests struct {
-	Package string   // "internal/stack"
-	Run     string   // which of them, as -test.run takes it
-	Env     []string // beside the guest's own
-	Skips   []string // tests that may be skipped there; a skip is a failure otherwise, but for hosttest.Soak
-	Limit   time.Duration
+	Package string        // "internal/stack"
+	Run     string        // which of them, as -test.run takes it
+	Env     []string      // beside the guest's own
+	Skips   []string      // tests that may be skipped there; a skip is a failure otherwise, but for hosttest.Soak
+	For     time.Duration // that they take by themselves
 }
 
 // runs runs tests in the guest, each as a subtest with its own name and words.
@@ -36,10 +37,7 @@ func (g *guest) runs(t *testing.T, tests goTests) {
 		}
 		g.has[binary] = true
 	}
-	limit := tests.Limit
-	if limit == 0 {
-		limit = 10 * time.Minute
-	}
+	limit := tests.For + 2*hang
 	ctx, cancel := context.WithTimeoutCause(t.Context(), limit+30*time.Second,
 		fmt.Errorf("the tests of %s hang", tests.Package))
 	defer cancel()
@@ -56,7 +54,7 @@ func (g *guest) runs(t *testing.T, tests goTests) {
 			Args: []string{"sh", "-c", `mkdir -p /work/tmp && TMPDIR=/work/tmp exec "$@" 2>&1`, "sh",
 				"/work/" + binary[strings.LastIndex(binary, "/")+1:], "-test.v=test2json", "-test.run", tests.Run,
 				"-test.timeout", limit.String()},
-			Env: append(slices.Clone(tests.Env), hosttest.SoakVariable+"="+os.Getenv(hosttest.SoakVariable)),
+			Env: append(slices.Clone(tests.Env), soak.Variable+"="+os.Getenv(soak.Variable)),
 		}, lab.Streams{Stdout: w, Stderr: w})
 		_ = w.Close() // a pipe has nothing to lose
 		over <- ending{code, err}
@@ -161,7 +159,7 @@ func (n *told) tell(t *testing.T, name string, skips []string) bool {
 		case "FAIL":
 			t.Error("failed in the guest, after " + n.took)
 		case "SKIP":
-			if !slices.Contains(skips, name) && !strings.Contains(n.text.String(), hosttest.SoakReason) {
+			if !slices.Contains(skips, name) && !strings.Contains(n.text.String(), soak.Reason) {
 				t.Error("skipped in the guest, which has what it needs")
 			}
 			t.Skip("SKIPPED in the guest, with the reason above")
@@ -187,7 +185,7 @@ TestB SKIP 0.00s "lost \n"
 TestC   "panic: no\n"
 `
 	if b.String() != want || len(heard) != 4 {
-		t.Errorf("it is heard of %q, and told:\n%s", heard, &b)
+		t.Errorf("it is heard of %q, and shown:\n%s", heard, &b)
 	}
 }
 

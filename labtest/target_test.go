@@ -90,7 +90,7 @@ func (g *guest) serve(t *testing.T, name, command string) served {
 // says waits until it says something.
 func (s served) says(t *testing.T, what string) {
 	t.Helper()
-	s.until(t, time.Minute, s.name+" is ready", fmt.Sprintf("grep -qs '%s' %s.out %s.said", what, s.name, s.name))
+	s.until(t, s.name+" is ready", fmt.Sprintf("grep -qs '%s' %s.out %s.said", what, s.name, s.name))
 }
 
 // interrupt ends it, and gives its standard output.

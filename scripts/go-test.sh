@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs a share of the Go tests, and prints what `go test -json` does:
 #
-#     scripts/go-test.sh quick|pure|measures|host|kubernetes
+#     scripts/go-test.sh quick|pure|measures|host|attack|chart
+#     scripts/go-test.sh kubernetes PACKAGE...
 #
 # quick     all packages, without root, and without the tests that touch the host or take
 #           long (go test -short); what did not change since it passed is not run again
@@ -9,17 +10,19 @@
 # measures  tests that measure, which call hosttest.Measures themselves. Nothing else should
 #           run meanwhile
 # host      all other tests of packages that touch the host, which are those that use
-#           internal/hosttest: one package at a time
-# kubernetes  the module that has its own dependencies, with a control plane in the tests'
-#           process; what did not change since it passed is not run again
+#           internal/testkit/hosttest: one package at a time
+# attack    of both, those that do what an adversary would
+# kubernetes  packages of the module that has its own dependencies; what did not change since it
+#           passed is not run again
+# chart     the Helm chart of kubernetes/manifests, by Helm's own engine
 #
-# All but quick and kubernetes need root, and take it by sudo.
+# All but quick, kubernetes and chart need root, and take it by sudo.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 go() { scripts/with-go go "$@"; }
 
-hosttest=$(go list -m)/internal/hosttest
+hosttest=$(go list -m)/internal/testkit/hosttest
 # touching lists the packages that touch the host, or with "not" the others.
 touching() { # touching [not]
 	go list -f '{{$touches := eq .ImportPath "'"$hosttest"'"}}
@@ -36,7 +39,9 @@ measuring=$(find . -name '*_test.go' -not -path './labtest/*' -not -path './bin/
 	name && /hosttest\.Measures\(t\)/ { dir = FILENAME; sub("/[^/]*$", "", dir); print dir, name }' {} + | sort -u)
 pattern=$(awk '{ print $2 }' <<<"$measuring" | paste -sd '|' | sed 's/.*/^(&)$/')
 
-flags=(-json -count=1 -timeout 45m)
+limit=45m
+[ -z "${PLIMSOLL_TEST_SOAK-}" ] || limit=6h
+flags=(-json -count=1 -timeout "$limit")
 mkdir -p bin/tests
 # -o: what a test leaves running does not keep the lock.
 as="flock -o $PWD/bin/go-test.lock $PWD/scripts/as-root"
@@ -45,8 +50,11 @@ quick)
 	exec scripts/with-go go test -json -short -timeout 10m ./...
 	;;
 kubernetes)
-	# Some 1,500 packages are compiled the first time: whoever works meanwhile goes first.
-	exec nice scripts/with-go go test -C kubernetes -json -timeout 20m ./...
+	# Many packages are compiled the first time: whoever works meanwhile goes first.
+	exec nice scripts/with-go go test -C kubernetes -json -timeout 45m "${@:2}"
+	;;
+chart)
+	exec nice scripts/with-go go test -C kubernetes/helm -json -timeout 10m ./...
 	;;
 pure)
 	packages=$(touching not)
@@ -57,12 +65,17 @@ measures)
 	packages=$(awk '{ print $1 }' <<<"$measuring" | sort -u)
 	flags+=(-run "$pattern")
 	;;
+attack)
+	# Their packages alone, so that little is compiled.
+	packages=$(grep -rl --include='*_test.go' '^func TestAttack' cmd internal | xargs -n 1 dirname | sort -u | sed 's,^,./,')
+	flags+=(-run '^TestAttack')
+	;;
 host)
 	packages=$(touching | grep -v /labtest$) # which has a suite of its own
 	flags+=(-skip "$pattern")
 	;;
 *)
-	echo "usage: scripts/go-test.sh quick|pure|measures|host|kubernetes" >&2
+	echo "usage: scripts/go-test.sh quick|pure|measures|host|attack|chart|kubernetes PACKAGE..." >&2
 	exit 2
 	;;
 esac

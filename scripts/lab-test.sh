@@ -4,7 +4,6 @@
 #
 #     scripts/lab-test.sh [-run TestFabric]
 #     scripts/lab-test.sh --image    makes the image, and runs no test
-#     scripts/lab-test.sh --soak     runs all that the tests can show, which takes hours
 #
 # All clones of a user share the image, in ${XDG_CACHE_HOME:-~/.cache}/plimsoll/lab.
 # It is made anew each week, for newer packages, and when what makes it changes.
@@ -60,11 +59,7 @@ fi
 
 [ "${1-}" != --image ] || exit 0
 limit=60m
-if [ "${1-}" = --soak ]; then
-	export PLIMSOLL_TEST_SOAK=1
-	limit=6h
-	shift
-fi
+[ -z "${PLIMSOLL_TEST_SOAK-}" ] || limit=6h # all that the tests can show
 
 # Verbose, so that the minutes under emulation show where they go.
 PLIMSOLL_TEST_LAB=$lab exec scripts/with-go go test -count=1 -timeout $limit -parallel 16 -v "$@" ./labtest

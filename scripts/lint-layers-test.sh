@@ -13,59 +13,69 @@ cases='
 internal/experiment/x.go     |import _ "os"                               |pure packages
 internal/experiment/x.go     |import _ "os/exec"                          |pure packages
 internal/stats/x.go          |import _ "syscall"                          |pure packages
-internal/steady/x.go         |import _ "os"                               |pure packages
-internal/hist/x.go           |import _ "os"                               |pure packages
-internal/hist/x.go           |import _ "plimsoll/internal/stats"          |leaves import nothing of ours
+internal/stats/stopping/x.go         |import _ "os"                               |pure packages
+internal/result/hist/x.go           |import _ "os"                               |pure packages
+internal/result/hist/x.go           |import _ "plimsoll/internal/stats"          |leaves import nothing of ours
 internal/stats/x.go          |import _ "plimsoll/internal/result"         |leaves import nothing of ours
-internal/cell/x.go           |import _ "os"                               |pure packages
-internal/export/x.go         |import _ "os"                               |pure packages
+internal/runview/x.go        |import _ "os"                               |pure packages
+internal/result/export/x.go         |import _ "os"                               |pure packages
 internal/section/x.go        |import _ "os"                               |pure packages
 internal/section/x.go        |import _ "plimsoll/internal/finding/fact"   |knows neither
 internal/report/x.go         |import _ "plimsoll/internal/finding/overload"|no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/loadline"|no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/noise"|no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/missing"|no rule
-internal/finding/measured/x.go|import _ "plimsoll/internal/finding/overload"|knows no rule
+internal/runview/x.go|import _ "plimsoll/internal/finding/overload"|knows no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/elasticity"|no rule
-internal/finding/measured/x.go|import _ "plimsoll/internal/finding/elasticity"|knows no rule
+internal/runview/x.go|import _ "plimsoll/internal/finding/elasticity"|knows no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/policies"|no rule
-internal/finding/measured/x.go|import _ "plimsoll/internal/finding/policies"|knows no rule
+internal/runview/x.go|import _ "plimsoll/internal/finding/policies"|knows no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/tenants"|no rule
-internal/finding/measured/x.go|import _ "plimsoll/internal/finding/tenants"|knows no rule
+internal/runview/x.go|import _ "plimsoll/internal/finding/tenants"|knows no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/unbound"|no rule
-internal/finding/measured/x.go|import _ "plimsoll/internal/finding/unbound"|knows no rule
-internal/finding/measured/x.go|import _ "plimsoll/internal/finding/loadline"|knows no rule
-internal/finding/measured/x.go|import _ "plimsoll/internal/finding/noise"|knows no rule
-internal/finding/measured/x.go|import _ "plimsoll/internal/finding/missing"|knows no rule
-internal/devmapper/x.go      |import _ "plimsoll/internal/journal"        |leaves import nothing of ours
-internal/finding/x.go        |import _ "plimsoll/internal/devmapper"      |pure packages
-internal/report/x.go         |import _ "plimsoll/internal/devmapper"      |never run trials
-internal/honesty/x.go        |import _ "plimsoll/internal/blockdev"        |pure packages
-internal/finding/x.go        |import _ "plimsoll/internal/neighbour"      |pure packages
+internal/runview/x.go|import _ "plimsoll/internal/finding/unbound"|knows no rule
+internal/runview/x.go|import _ "plimsoll/internal/finding/loadline"|knows no rule
+internal/runview/x.go|import _ "plimsoll/internal/finding/noise"|knows no rule
+internal/runview/x.go|import _ "plimsoll/internal/finding/missing"|knows no rule
+internal/runview/x.go|import _ "plimsoll/internal/finding/timeseries"|knows no rule
+internal/runview/x.go|import _ "plimsoll/internal/finding/instances"|knows no rule
+internal/runview/x.go|import _ "plimsoll/internal/finding/latency"|knows no rule
+internal/runview/x.go|import _ "plimsoll/internal/finding/ratios"|knows no rule
+internal/runview/x.go|import _ "plimsoll/internal/finding/traced"|knows no rule
+internal/report/x.go         |import _ "plimsoll/internal/iotrace"        |know no trace
+internal/report/x.go         |import _ "plimsoll/internal/iotrace/show"   |know no trace
+internal/report/x.go         |import _ "plimsoll/internal/iotrace/capture"|know no trace
+internal/iotrace/show/x.go   |import _ "os"                               |pure packages
+internal/section/x.go        |import _ "plimsoll/internal/iotrace"        |knows neither
+internal/host/devmapper/x.go      |import _ "plimsoll/internal/state/journal"        |leaves import nothing of ours
+internal/finding/x.go        |import _ "plimsoll/internal/host/devmapper"      |pure packages
+internal/report/x.go         |import _ "plimsoll/internal/host/devmapper"      |never run trials
+internal/observe/honesty/x.go        |import _ "plimsoll/internal/host/blockdev"        |pure packages
+internal/finding/x.go        |import _ "plimsoll/internal/observe/interference"      |pure packages
 internal/finding/x.go        |import _ "plimsoll/internal/observe"        |pure packages
-internal/report/x.go         |import _ "plimsoll/internal/blockdev"       |never run trials
+internal/report/x.go         |import _ "plimsoll/internal/host/blockdev"       |never run trials
 internal/finding/x.go        |import _ "net"                              |pure packages
 internal/finding/verdict/x.go|import _ "os"                               |pure packages
 internal/finding/cost/x.go   |import _ "plimsoll/internal/trial"          |pure packages
 internal/finding/published/x.go|import _ "os"                             |pure packages
 internal/finding/compare/x.go|import _ "plimsoll/internal/result/store"   |pure packages
-internal/finding/measured/x.go|import _ "plimsoll/internal/finding/verdict"|knows no rule
+internal/runview/x.go|import _ "plimsoll/internal/finding/verdict"|knows no rule
 internal/finding/fact/x.go   |import _ "plimsoll/internal/finding/cost"   |knows no rule
 internal/finding/prose/x.go  |import _ "plimsoll/internal/finding/published"|knows no rule
-internal/finding/verdict/x.go|import _ "plimsoll/internal/story"  |belongs to tests
-internal/story/x.go  |import _ "plimsoll/internal/stack"          |-
-internal/finding/cost/x.go   |import _ "plimsoll/internal/finding/measured"|-
+internal/finding/verdict/x.go|import _ "plimsoll/internal/testkit/runtest"  |belongs to tests
+internal/testkit/runtest/x.go  |import _ "plimsoll/internal/stack"          |-
+internal/finding/cost/x.go   |import _ "plimsoll/internal/runview"|-
 internal/result/x.go         |import _ "plimsoll/internal/result/store"   |pure packages
-internal/fioimport/x.go      |import _ "os"                               |pure packages
-internal/workload/x.go       |import _ "plimsoll/internal/journal"        |pure packages
+internal/result/imports/fiofiles/x.go      |import _ "os"                               |pure packages
+internal/workload/x.go       |import _ "plimsoll/internal/state/journal"        |pure packages
 internal/workload/fio/x.go   |import _ "os/exec"                          |pure packages
-internal/workload/ycsb/x.go  |import _ "plimsoll/internal/load"           |pure packages
+internal/workload/ycsb/x.go  |import _ "plimsoll/internal/workload/loadgen"           |pure packages
 internal/workload/ycsb/x.go  |import _ "plimsoll/internal/database/client"|pure packages
 internal/workload/ycsb/x.go  |import _ "net"                              |pure packages
 internal/workload/ycsb/x.go  |import _ "plimsoll/internal/database"       |-
-internal/load/x.go           |import _ "plimsoll/internal/trial"          |nothing but its plan
-internal/load/x.go           |import _ "plimsoll/internal/database/client"|-
-internal/workload/kinds/x.go |import _ "plimsoll/internal/container"      |pure packages
+internal/workload/loadgen/x.go           |import _ "plimsoll/internal/trial"          |nothing but its plan
+internal/workload/loadgen/x.go           |import _ "plimsoll/internal/database/client"|-
+internal/workload/kinds/x.go |import _ "plimsoll/internal/stack/container"      |pure packages
 internal/database/x.go       |import _ "os"                               |pure packages
 internal/database/x.go       |import _ "plimsoll/internal/database/pebble"|pure packages
 internal/database/wire/x.go  |import _ "net"                              |pure packages
@@ -85,18 +95,19 @@ internal/report/x.go         |import _ "plimsoll/internal/workload/fio"   |never
 internal/report/x.go         |import _ "os/exec"                          |never run trials
 internal/report/x.go         |import _ "plimsoll/internal/lab"             |never run trials
 internal/finding/x.go        |import _ "plimsoll/internal/lab"             |pure packages
-internal/finding/x.go        |import _ "plimsoll/internal/owner"           |pure packages
-internal/finding/x.go        |import _ "plimsoll/internal/inputfile"       |pure packages
+internal/finding/x.go        |import _ "plimsoll/internal/state/sudouser"           |pure packages
+internal/finding/x.go        |import _ "plimsoll/internal/state/inputfile"       |pure packages
 internal/printable/x.go      |import _ "os"                               |pure packages
-internal/plural/x.go         |import _ "os"                               |pure packages
+internal/units/plural/x.go         |import _ "os"                               |pure packages
 internal/problem/x.go        |import _ "os"                               |pure packages
-internal/problem/x.go        |import _ "plimsoll/internal/plural"         |leaves import nothing of ours
-internal/finding/x.go        |import _ "plimsoll/internal/cgroup"          |pure packages
-internal/report/x.go         |import _ "plimsoll/internal/roster"          |never run trials
+internal/problem/x.go        |import _ "plimsoll/internal/units/plural"         |leaves import nothing of ours
+internal/finding/x.go        |import _ "plimsoll/internal/host/cgroup"          |pure packages
+internal/report/x.go         |import _ "plimsoll/internal/state/activeruns"          |never run trials
 internal/trial/x.go          |import _ "plimsoll/cmd/plimsoll"            |imported by none
-internal/stack/x.go          |import _ "plimsoll/internal/hosttest"       |belongs to tests
+internal/stack/x.go          |import _ "plimsoll/internal/testkit/hosttest"       |belongs to tests
+internal/stack/x.go          |import _ "plimsoll/internal/testkit/soak"           |belongs to tests
 internal/stack/x.go          |import "golang.org/x/sys/unix"; var F = unix.Unmount        |an undo lives in the Undo method
-internal/container/x.go      |import "syscall"; var F = syscall.Unmount                   |an undo lives in the Undo method
+internal/stack/container/x.go      |import "syscall"; var F = syscall.Unmount                   |an undo lives in the Undo method
 internal/trial/x.go          |import u "golang.org/x/sys/unix"; var F = u.LOOP_CLR_FD     |an undo lives in the Undo method
 internal/trial/x.go          |import "os"; func F() { os.Exit(1) }                        |only main ends the process
 internal/report/x.go         |import "fmt"; func F() { fmt.Println() }                    |standard output belongs
@@ -105,7 +116,7 @@ internal/experiment/x_test.go|import _ "os"                               |-
 internal/result/store/x.go   |import _ "os"                               |-
 internal/workload/fio/x.go   |import _ "plimsoll/internal/stack/line"     |-
 internal/report/x.go         |import _ "plimsoll/internal/result/store"   |-
-internal/journal/x.go        |import "golang.org/x/sys/unix"; var F = unix.Unmount        |-
+internal/state/journal/x.go        |import "golang.org/x/sys/unix"; var F = unix.Unmount        |-
 internal/stack/change_x.go   |import "golang.org/x/sys/unix"; var F = unix.LOOP_CLR_FD    |-
 '
 

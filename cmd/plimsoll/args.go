@@ -1,26 +1,31 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"plimsoll/internal/plural"
-	"plimsoll/internal/suggest"
+	"plimsoll/examples"
+	"plimsoll/internal/field"
+	"plimsoll/internal/problem/suggest"
+	"plimsoll/internal/units/plural"
 )
 
-// called is a command as it is typed behind plimsoll: "lab build".
-func called(cmd *cobra.Command) string {
+// commandName returns a command as it is typed behind plimsoll: "lab build".
+func commandName(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 }
 
-// none refuses arguments.
-func none(cmd *cobra.Command, args []string) error {
+// noArgs refuses arguments.
+func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%s takes no argument, but was given %s", called(cmd), plural.And(args))
+		return fmt.Errorf("%s takes no argument, but was given %s", commandName(cmd), plural.And(args))
 	}
 	return nil
 }
@@ -29,7 +34,7 @@ func none(cmd *cobra.Command, args []string) error {
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return fmt.Errorf("%s takes %s, but was given %s", called(cmd), what, plural.And(args))
+			return fmt.Errorf("%s takes %s, but was given %s", commandName(cmd), what, plural.And(args))
 		}
 		return nil
 	}
@@ -42,18 +47,18 @@ func exactly(n int, what string) cobra.PositionalArgs {
 		case len(args) == n:
 			return nil
 		case len(args) == 0:
-			return fmt.Errorf("%s takes %s; %s --help shows how", called(cmd), what, cmd.CommandPath())
+			return fmt.Errorf("%s takes %s; %s --help shows how", commandName(cmd), what, cmd.CommandPath())
 		}
-		return fmt.Errorf("%s takes %s, but was given %s; %s --help shows how", called(cmd), what, plural.And(args),
+		return fmt.Errorf("%s takes %s, but was given %s; %s --help shows how", commandName(cmd), what, plural.And(args),
 			cmd.CommandPath())
 	}
 }
 
-// atLeastOne wants arguments; what says what they are.
+// atLeastOne requires arguments; what describes them.
 func atLeastOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return fmt.Errorf("%s takes %s; %s --help shows how", called(cmd), what, cmd.CommandPath())
+			return fmt.Errorf("%s takes %s; %s --help shows how", commandName(cmd), what, cmd.CommandPath())
 		}
 		return nil
 	}
@@ -72,28 +77,61 @@ func isGroup(group *cobra.Command) {
 			}
 		}
 		remedy := "it has " + plural.And(names)
-		if near := suggest.Closest(args[0], names); near != "" {
+		if meant := meantCommand(cmd, args[0]); meant != "" {
+			remedy = meant
+		} else if near := suggest.Closest(args[0], names); near != "" {
 			remedy = fmt.Sprintf("did you mean %q?", near)
-		} else if len(names) > fewCommands {
+		} else if len(names) > maxSuggestedCommands {
 			remedy = cmd.CommandPath() + " --help lists them"
 		}
 		if !cmd.HasParent() {
 			return fmt.Errorf("there is no command %q: %s", args[0], remedy)
 		}
-		return fmt.Errorf("%s has no command %q: %s", called(cmd), args[0], remedy)
+		return fmt.Errorf("%s has no command %q: %s", commandName(cmd), args[0], remedy)
 	}
 	group.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	group.Annotations = map[string]string{groupAnnotation: "yes"}
 }
 
+// otherCommands maps names of commands in other programs to the command here.
+var otherCommands = map[string]string{
+	"results": "runs", "ps": "runs", "history": "runs", "status": "runs", "experiments": "list",
+	"html": "report", "view": "show", "start": "run", "bench": "run", "benchmark": "run", "measure": "run",
+	"diff": "compare", "check": "validate", "lint": "validate", "cleanup": "clean", "undo": "clean", "glossary": "words",
+}
+
+// removing are names of a command that there is not: several remove something.
+var removing = []string{"delete", "remove", "rm", "prune"}
+
+// meantCommand returns the command likely meant by a name: that of a similar command of other programs, or an
+// argument of run.
+func meantCommand(parent *cobra.Command, name string) string {
+	if parent.HasParent() {
+		return ""
+	}
+	other := otherCommands[name]
+	_, err := os.Stat(name)
+	_, builtIn := examples.Find(name)
+	switch {
+	case other != "":
+		return fmt.Sprintf("did you mean %q?", other)
+	case slices.Contains(removing, name):
+		return "plimsoll runs remove deletes runs; plimsoll data remove and plimsoll image remove delete " +
+			"what is kept for runs, plimsoll clean undoes what a crash left behind"
+	case builtIn, err == nil:
+		return fmt.Sprintf("did you mean plimsoll run %s?", name)
+	}
+	return ""
+}
+
 // groupAnnotation marks groups of commands.
 const groupAnnotation = "group"
 
-// fewCommands is how many commands an error lists.
-const fewCommands = 6
+// maxSuggestedCommands is how many commands an error lists.
+const maxSuggestedCommands = 6
 
-// excludes lets at most one of the flags be given.
-func excludes(cmd *cobra.Command, flags ...string) {
+// mutuallyExclusive permits at most one of the flags.
+func mutuallyExclusive(cmd *cobra.Command, flags ...string) {
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if before != nil {
@@ -114,7 +152,34 @@ func excludes(cmd *cobra.Command, flags ...string) {
 	}
 }
 
-// flagError says in words what is wrong with a flag.
+// oldFlags are flags by command under the names that they had, and the names of today.
+var oldFlags = map[string]map[string]string{
+	"run":           {"out": "output", "target": "precision"},
+	"import":        {"out": "output"},
+	"claims":        {"page": "html"},
+	"guidelines":    {"page": "html"},
+	"fit":           {"page": "html"},
+	"predict":       {"page": "html", "host": "host-file", "asked-from-elsewhere": "external-clients"},
+	"plan":          {"page": "html", "time": "budget"},
+	"trace record":  {"target": "export", "requests": "per-io"},
+	"target export": {"host": "allow-host"},
+	"lab run":       {"target": "with-target"},
+	"lab up":        {"target": "with-target"},
+}
+
+// acceptOldFlags makes the commands accept old names of flags.
+func acceptOldFlags(c *cobra.Command) {
+	if old := oldFlags[commandName(c)]; old != nil {
+		c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+			return pflag.NormalizedName(cmp.Or(old[name], name))
+		})
+	}
+	for _, sub := range c.Commands() {
+		acceptOldFlags(sub)
+	}
+}
+
+// flagError rewords an error about a flag.
 func flagError(cmd *cobra.Command, err error) error {
 	var (
 		unknown *pflag.NotExistError
@@ -129,12 +194,12 @@ func flagError(cmd *cobra.Command, err error) error {
 		why = fmt.Sprintf("%s takes a value", flagName(missing.GetFlag()))
 	case errors.As(err, &invalid):
 		what := "another value"
-		if invalid.GetFlag().Value.Type() == pebbleParamType {
-			why := fmt.Sprintf("%s: %q cannot be used: %v", flagName(invalid.GetFlag()), invalid.GetValue(), invalid.Unwrap())
-			return fmt.Errorf("%s; %s --help lists the flags", why, cmd.CommandPath())
+		var wrong *field.Error
+		if errors.As(invalid.Unwrap(), &wrong) {
+			return fmt.Errorf("%s takes %s, not %q: %s", flagName(invalid.GetFlag()), wrong.Takes, invalid.GetValue(),
+				wrong.Remedy)
 		}
 		for _, t := range []struct{ of, what string }{
-			{"duration", "a time with its unit, such as 500ms, 10s or 2m30s"},
 			{"uint16", "a number from 0 to 65535"},
 			{"int", "a whole number"},
 			{"bool", "no value, or true or false"},
@@ -154,12 +219,12 @@ func flagName(f *pflag.Flag) string { return "--" + f.Name }
 func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) string {
 	name := err.GetSpecifiedName()
 	if shorts := err.GetSpecifiedShortnames(); shorts != "" {
-		return fmt.Sprintf("%s has no flag -%s; %s --help lists the flags", called(cmd), name, cmd.CommandPath())
+		return fmt.Sprintf("%s has no flag -%s; %s --help lists the flags", commandName(cmd), name, cmd.CommandPath())
 	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	if near := suggest.Closest(name, known); near != "" {
-		return fmt.Sprintf("%s has no flag --%s: did you mean --%s?", called(cmd), name, near)
+		return fmt.Sprintf("%s has no flag --%s: did you mean --%s?", commandName(cmd), name, near)
 	}
-	return fmt.Sprintf("%s has no flag --%s; %s --help lists the flags", called(cmd), name, cmd.CommandPath())
+	return fmt.Sprintf("%s has no flag --%s; %s --help lists the flags", commandName(cmd), name, cmd.CommandPath())
 }

@@ -28,7 +28,7 @@ func TestFioItselfIsAskedBeforeAnythingIsTouched(t *testing.T) {
 	if err != nil {
 		t.Skip("fio is not installed: apt-get install fio")
 	}
-	if strings.Contains(string(help), "thinkcycles") || strings.Contains(string(help), "log_window_value") {
+	if strings.Contains(string(help), "thinkcycles") || strings.Contains(string(help), "priohint") {
 		t.Skip("this fio is as new as the options that it is to lack")
 	}
 	p := newProgram(t)
@@ -40,7 +40,7 @@ thinkcycles=100
 [a]
 rw=randread
 hipri=1
-log_window_value = 1
+priohint = 1
 [b]
 ioengine=io_uring
 hipri=1
@@ -54,7 +54,7 @@ iodepth=0
 		}
 		contains(t, errs, `my.fio:4: the fio of this host does not know the option "thinkcycles"`,
 			`my.fio:7: the fio of this host does not know the option "hipri"`,
-			`my.fio:8: the fio of this host does not know the option "log_window_value"`,
+			`my.fio:8: the fio of this host does not know the option "priohint"`,
 			`my.fio:13: the fio of this host does not take "iodepth=0"`, "install a newer fio")
 		if n := strings.Count(errs, "my.fio:"); n != 4 {
 			t.Errorf("%d problems, want 4:\n%s", n, errs)

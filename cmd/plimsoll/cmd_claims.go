@@ -17,41 +17,45 @@ func newClaimsCommand(a *app) *cobra.Command {
 	page := ""
 	cmd := &cobra.Command{
 		Use:   "claims [DIRECTORY]",
-		Short: "List what the papers published, what tests it, and what runs here said of it",
+		Short: "List published results, and what runs here say of them",
 		Long: `List the results of three papers that this program tests again: what was published
-and where, which built-in experiment tests it, or why none can, and what the runs in
-./` + store.RunsDir + `, or in DIRECTORY, said of it: the newest run that decides.
+and where, and which built-in experiment tests it, or why none can. Of the runs in
+./` + store.RunsDir + `, or in DIRECTORY, the newest that decides says what holds here.
 
 "confirmed here" and "contradicted here" take the paper's own database; what stands
-in for it shows the same shape or another. docs/results.md has the words.
+in for it shows the same shape or another. docs/reference/results.md has the words.
 
 EXIT STATUS
   0  listed
   1  the list could not be printed
   2  the command line is wrong, or there is no such directory`,
 		Example: `  plimsoll claims
-  plimsoll claims --json | jq -r '.[] | select(.experiment == "density") | .id'
-  plimsoll claims --page claims.html`,
+  plimsoll claims --json | jq -r '.claims[] | select(.experiment == "density") | .id'
+  plimsoll claims --html claims.html`,
 		Args: atMostOne("one directory of runs"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			all, err := claimsHere(args)
+			all, err := a.claimsHere(args)
 			if err != nil {
 				return err
 			}
 			return a.answer(report.Answer{Kind: "published results",
 				Title:   "What papers published, and what runs here said of it",
-				Verdict: published.Summary(all), Sections: published.ListSections(all)}, all, page)
+				Verdict: published.Summary(all), Sections: published.ListSections(all)},
+				struct {
+					Claims any `json:"claims"`
+				}{all}, page)
 		},
 		ValidArgsFunction: completeDirectories,
 	}
-	cmd.Flags().StringVar(&page, "page", "", "`file` to write the list to, as a page")
+	cmd.Flags().StringVar(&page, "html", "", "`file` to write the list to, as a page")
 	cmd.Flags().BoolVar(&a.jsonOutput, "json", false, "print JSON")
 	return cmd
 }
 
-// claimsHere lists the published results with what runs said of them. A run that cannot be read says nothing.
-func claimsHere(args []string) ([]published.Listed, error) {
-	runs, _, err := listRuns(args)
+// claimsHere returns the published results with the verdicts of this user's runs on them. Runs that cannot be read
+// are ignored.
+func (a *app) claimsHere(args []string) ([]published.Listed, error) {
+	runs, _, err := a.listRuns(args)
 	if err != nil && len(args) > 0 {
 		return nil, err
 	}

@@ -1,14 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/finding/compare"
+	"plimsoll/internal/problem/suggest"
 	"plimsoll/internal/report"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/units"
@@ -18,7 +20,7 @@ import (
 const (
 	exitRegression = 10 // a significant regression beyond the threshold
 	exitTooNoisy   = 11 // such a regression could hide in the noise
-	exitTooFew     = 12 // so few trials cannot tell
+	exitTooFew     = 12 // too few trials for a conclusion
 )
 
 // verdictCodes are the exit codes of verdicts.
@@ -44,7 +46,7 @@ func newCompareCommand(a *app) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "compare RUN_A RUN_B",
-		Short: "Tell whether a second run is worse than a first one",
+		Short: "Test whether a second run is worse than a first one",
 		Long: `Compare two runs, A before and B after a change, where they are alike: the same
 stack (as its one-line notation) under the same workload (as it was declared),
 measured for the same time. What has no partner, and what differs between the
@@ -67,11 +69,11 @@ EXIT STATUS
   1   a run cannot be read: damaged, or of another version
   2   the command line is wrong, or there is no such run
   10  a significant regression beyond --threshold
-  11  too noisy to tell: the interval of a ratio holds a regression beyond it
-  12  too few trials to tell: however far apart, they could not differ
+  11  too noisy to decide: the interval of a ratio holds a regression beyond it
+  12  too few trials to decide: however far apart, they could not differ
       significantly; or there is nothing comparable
 When several hold, 10 goes before 12, and 12 before 11: more trials help
-against both. docs/compare.md says it precisely.`,
+against both. docs/reference/compare.md says it precisely.`,
 		Example: `  plimsoll compare before after
   plimsoll compare quick-20260512 last --metric iops --metric p99 --threshold 10%
   plimsoll compare baseline/ last --quiet || echo "look into it"
@@ -83,11 +85,11 @@ against both. docs/compare.md says it precisely.`,
 				return &exitError{exitUsage, err}
 			}
 			opt.Others = opt.Others || a.jsonOutput
-			_, before, err := readRun(args[:1])
+			_, before, err := a.readRun(args[:1])
 			if err != nil {
 				return err
 			}
-			_, after, err := readRun(args[1:])
+			_, after, err := a.readRun(args[1:])
 			if err != nil {
 				return err
 			}
@@ -104,30 +106,51 @@ against both. docs/compare.md says it precisely.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.threshold, "threshold", units.Setting(compare.DefaultThreshold),
-		"how much worse B may be: 5% or 0.05")
+		"`share` by which B may be worse: 5% or 0.05")
 	f.StringVar(&flags.alpha, "alpha", units.Setting(compare.DefaultAlpha),
-		"level of the tests, all rows that decide together")
-	f.StringArrayVar(&flags.metrics, "metric", []string{"iops"}, "metric that decides; may be repeated")
+		"`level` of the tests, all rows that decide together")
+	f.StringArrayVar(&flags.metrics, "metric", []string{"iops"}, "`metric` that decides; repeatable")
 	f.BoolVar(&flags.all, "all", false, "show the metrics that do not decide, too")
 	f.BoolVar(&a.jsonOutput, "json", false, "print all metrics, and everything else, as JSON")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print the verdict alone, on one line")
-	excludes(cmd, "json", "quiet")
-	completes(cmd, "metric", completeWords(ids...))
+	mutuallyExclusive(cmd, "json", "quiet")
+	completeFlag(cmd, "metric", completeWords(ids...))
 	return cmd
+}
+
+// otherMetrics are names of metrics in other programs, and which of compare's is meant.
+var otherMetrics = map[string]string{
+	"latency":    "p99",
+	"lat":        "p99",
+	"clat":       "p99",
+	"tail":       "p99",
+	"99":         "p99",
+	"median":     "p50",
+	"mean":       "p50",
+	"average":    "p50",
+	"throughput": "iops",
+	"ops":        "iops",
+	"rate":       "iops",
+	"tps":        "iops",
+	"bw":         "bandwidth",
+}
+
+// meantMetric is a question that names the metric that is meant; "" when none is near.
+func meantMetric(name string, known []string) string {
+	meant := cmp.Or(otherMetrics[strings.ToLower(name)], suggest.Closest(name, known))
+	if meant == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %s? ", meant)
 }
 
 // options reads the flags; all that is wrong with them is said at once.
 func (f *compareFlags) options(known []string) (opt compare.Options, err error) {
 	var problems []string
 	share := func(flag, text string) float64 {
-		number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
-		v, err := strconv.ParseFloat(number, 64)
-		if percent {
-			v /= 100
-		}
-		if err != nil || !(v > 0 && v < 1) {
-			problems = append(problems,
-				fmt.Sprintf("--%s %s: it is a share above 0 and below 1, such as 5%% or 0.05", flag, text))
+		v, err := field.Portion("5%").Parse(text)
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("--%s %s: %v", flag, text, err))
 		}
 		return v
 	}
@@ -135,8 +158,16 @@ func (f *compareFlags) options(known []string) (opt compare.Options, err error) 
 	opt.Metrics, opt.Others = f.metrics, f.all
 	for _, m := range f.metrics {
 		if !slices.Contains(known, m) {
-			problems = append(problems,
-				fmt.Sprintf("--metric %s: there is no such metric; there are %s", m, strings.Join(known, ", ")))
+			problems = append(
+				problems,
+				fmt.Sprintf(
+					"--metric %s: there is no metric %s: %sthere are %s",
+					m,
+					m,
+					meantMetric(m, known),
+					strings.Join(known, ", "),
+				),
+			)
 		}
 	}
 	if len(problems) > 0 {
@@ -149,7 +180,7 @@ func (f *compareFlags) options(known []string) (opt compare.Options, err error) 
 func (a *app) printComparison(c compare.Comparison, quiet bool) error {
 	switch {
 	case a.jsonOutput:
-		return report.CompareJSON(a.data(), c)
+		return a.document("", c)
 	case quiet:
 		return report.CompareVerdict(a.styled(), c)
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"plimsoll/internal/finding/compare"
-	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 	"plimsoll/internal/result/store"
 )
 
@@ -67,13 +67,14 @@ func TestCompare(t *testing.T) {
 		{exitRegression, "before slowed", "B is worse than A: IOPS of xfs under RR fell by 10%, beyond the 5% " +
 			"allowed, in 1 of 1 row"},
 		{exitRegression, "before slowed --metric p99", "p99 latency of xfs under RR rose by 11%"},
+		{exitRegression, "before slowed --metric p95", "p95 latency of xfs under RR rose by 11%"},
 		{exitOK, "before slowed --threshold 15%", "no regression beyond 15%"},
 		{exitOK, "before slowed --threshold 0.15", "no regression beyond 15%"},
 		{exitTooNoisy, "before noisy", "Too noisy to say whether B is worse: a regression beyond 5% could hide in 1 " +
 			"of 1 row"},
 		{exitTooNoisy, "before noisy --all", "Too noisy to say whether B is worse: a regression beyond 5% could hide " +
 			"in 1 of 1 row"},
-		{exitTooFew, "before short", "Too early to say whether B is worse, in 1 of 1 row: 6 trials against 3 cannot tell"},
+		{exitTooFew, "before short", "Too early to say whether B is worse, in 1 of 1 row: 6 trials against 3 cannot decide"},
 		{exitTooFew, "before short --alpha 5%", "Too early to say whether B is worse, in 1 of 1 row: 6 trials " +
 			"against 3 have no interval; repeat each 4 times or more"},
 	} {
@@ -96,7 +97,7 @@ func TestCompare(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &c); err != nil {
 		t.Fatal(err)
 	}
-	if c.A.ID != "before" || c.B.ID != "slowed" || c.Verdict != compare.Regression || len(c.Rows) != 5 ||
+	if c.A.ID != "before" || c.B.ID != "slowed" || c.Verdict != compare.Regression || len(c.Rows) != 6 ||
 		!c.Rows[0].Differs || c.Rows[0].A.Median != 1005 {
 		t.Errorf("compare --json gives %s", out)
 	}
@@ -107,12 +108,13 @@ func TestCompareRefuses(t *testing.T) {
 	storeRates(t, "before", 1000)
 	for args, want := range map[string]string{
 		"before":                      "compare takes two runs, the one before and the one after, but was given before",
-		"before nosuch":               `"nosuch"`,
-		"before before --threshold 5": "--threshold 5: it is a share above 0 and below 1, such as 5% or 0.05",
-		"before before --alpha 0":     "--alpha 0: it is a share",
-		"before before --alpha NaN":   "--alpha NaN: it is a share",
-		"before before --metric clat": "--metric clat: there is no such metric; there are iops, bandwidth, p50, " +
-			"p99, p99.9",
+		"before nosuch":               "there is no run nosuch",
+		"before before --threshold 5": "--threshold 5: it takes a share above 0% and below 100%: write 5%, or 1/5",
+		"before before --alpha 0":     "--alpha 0: it takes a share",
+		"before before --alpha NaN":   "--alpha NaN: it takes a share",
+		"before before --metric clat": "--metric clat: there is no metric clat: did you mean p99? there are iops, " +
+			"bandwidth, p50, " +
+			"p95, p99, p99.9",
 		"before before --json --quiet":     "--json and --quiet do not go together",
 		"before before --alpha x --metric": "--metric takes a value",
 	} {

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/plural"
+	"plimsoll/internal/units/plural"
 )
 
-// shells are those for which there are completions.
+// shells are the shells with completions.
 var shells = []struct {
 	name  string
 	write func(*cobra.Command, io.Writer) error
@@ -27,7 +27,7 @@ func newCompletionCommand(a *app) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Print a script that completes command lines",
+		Short: "Print a completion script for a shell",
 		Long: `Print a script with which bash, zsh or fish completes commands, flags, runs,
 experiments and devices. "make install" puts the scripts where shells look for
 them; they do nothing but ask plimsoll itself.

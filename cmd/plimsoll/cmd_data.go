@@ -13,16 +13,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/golden"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/state/datasets"
 	"plimsoll/internal/units"
 )
 
 func newDataCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
-		Short: "See and remove the data of servers that is kept for later runs",
+		Short: "List and remove database contents kept for later runs",
 		Long: `See and remove the data of servers that is kept for later runs: runs load it once,
 and copy it from then on (plimsoll run --keep-data says how much is kept). What was
 not used for longest goes first when room is short.
@@ -37,14 +37,14 @@ EXIT STATUS
 	return cmd
 }
 
-// golden is the store of loaded data, of so many bytes at most.
-func (a *app) golden(limit int64) *golden.Store {
-	return golden.In(filepath.Join(a.state, "golden"), limit)
+// dataStore returns the store of loaded data, with at most limit bytes.
+func (a *app) dataStore(limit int64) *datasets.Store {
+	return datasets.In(filepath.Join(a.state, "golden"), limit)
 }
 
-// loadedBefore is what earlier runs loaded and keep, the latest first. It only tells how fast loading
-// is: what cannot be read is left out.
-func loadedBefore(store *golden.Store) (all []experiment.Loaded) {
+// keptLoads returns the data that earlier runs loaded and kept, the latest first. It only serves estimates, so that
+// unreadable copies are left out.
+func keptLoads(store *datasets.Store) (all []experiment.Loaded) {
 	if store == nil {
 		return nil
 	}
@@ -60,8 +60,9 @@ func loadedBefore(store *golden.Store) (all []experiment.Loaded) {
 
 func newDataListCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the data that is kept",
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the data that is kept",
 		Long: `List the data that is kept, what was used last first: what it is, how much it takes,
 how long it took to load, when it was used last, and the beginning of its name.
 
@@ -70,18 +71,18 @@ EXIT STATUS
   1  the list could not be read or printed
   2  the command line is wrong`,
 		Example: `  plimsoll data list
-  plimsoll data list --json | jq '[.[].bytes] | add'`,
-		Args: none,
+  plimsoll data list --json | jq '[.data[].bytes] | add'`,
+		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			all, broken, err := a.golden(0).List()
-			return list(a, all, broken, err, printCopies)
+			all, broken, err := a.dataStore(0).List()
+			return printList(a, "data list", "data", all, broken, err, printCopies)
 		},
 	}
 	cmd.Flags().BoolVar(&a.jsonOutput, "json", false, "print JSON")
 	return cmd
 }
 
-func printCopies(w io.Writer, all []golden.Copy) error {
+func printCopies(w io.Writer, all []datasets.Copy) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "No data is kept: runs that load some for servers keep it.")
 		return err
@@ -104,7 +105,7 @@ func printCopies(w io.Writer, all []golden.Copy) error {
 func newDataRemoveCommand(a *app) *cobra.Command {
 	var everything bool
 	cmd := &cobra.Command{
-		Use:   "remove [NAME]",
+		Use: "remove [NAME]", Aliases: []string{"rm"},
 		Short: "Remove data that is kept",
 		Long: `Remove data that is kept, by the beginning of its name, or all of it. What a run
 copies at the moment stays.
@@ -120,10 +121,10 @@ EXIT STATUS
 			if everything == (len(args) == 1) {
 				return &exitError{exitUsage, errors.New("which data? name what plimsoll data list shows, or --all")}
 			}
-			store := a.golden(0)
+			store := a.dataStore(0)
 			all, _, err := store.List()
 			if err == nil && !everything {
-				all, err = named(all, args[0])
+				all, err = copyNamed(all, args[0])
 			}
 			for _, c := range all {
 				if removed := store.Remove(c); removed != nil {
@@ -142,14 +143,14 @@ EXIT STATUS
 	return cmd
 }
 
-// named are the copies that a name's beginning means: one.
-func named(all []golden.Copy, beginning string) ([]golden.Copy, error) {
-	all = slices.DeleteFunc(all, func(c golden.Copy) bool { return !strings.HasPrefix(c.Name, beginning) })
+// copyNamed returns the one copy whose name has the given beginning.
+func copyNamed(all []datasets.Copy, beginning string) ([]datasets.Copy, error) {
+	all = slices.DeleteFunc(all, func(c datasets.Copy) bool { return !strings.HasPrefix(c.Name, beginning) })
 	switch len(all) {
 	case 1:
 		return all, nil
 	case 0:
-		return nil, problem.New(problem.Invalid, "data "+printable.Line(beginning), "none has that name",
+		return nil, problem.New(problem.Invalid, "there is no data "+printable.Line(beginning), "",
 			"see plimsoll data list")
 	}
 	return nil, problem.New(problem.Invalid, "data "+printable.Line(beginning), "several names begin so",

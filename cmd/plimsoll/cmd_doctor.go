@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -9,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
@@ -19,12 +18,12 @@ func newDoctorCommand(a *app) *cobra.Command {
 	host := hostinfo.New()
 	command := &cobra.Command{
 		Use:   "doctor",
-		Short: "Tell what this host can do, and what it lacks",
-		Long: `Doctor tells what this host can do and, for whatever it cannot, why and what
-would change it: fio and its engines, Docker and the storage drivers that would
-start, file systems, loop devices, device mapper, md, NVMe over Fabrics,
-cgroups, tracing, and the block devices, each with whether it may be used and
-if not, why. It changes nothing.
+		Short: "Check what this host supports, and how to fix what is missing",
+		Long: `Check this host: what works, what is missing, and how to fix it. Doctor looks at
+fio and its engines, Docker and the storage drivers that would start, file
+systems, loop devices, device mapper, md, NVMe over Fabrics, cgroups and tracing.
+Of each block device it says whether it may be used, and if not, why. It changes
+nothing.
 
 EXIT STATUS
   0  "plimsoll run quick" can run here
@@ -33,14 +32,12 @@ EXIT STATUS
   3  something that "plimsoll run quick" needs is missing`,
 		Example: `  plimsoll doctor
   plimsoll doctor --json | jq '.devices[] | select(.problems == null) | .path'`,
-		Args: none,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			host.State = a.state
 			report := host.Doctor(cmd.Context())
 			if a.jsonOutput {
-				out := json.NewEncoder(a.data())
-				out.SetIndent("", "  ")
-				if err := out.Encode(report); err != nil {
+				if err := a.document("", report); err != nil {
 					return &exitError{code: exitFailure, err: err}
 				}
 			} else {
@@ -58,9 +55,9 @@ EXIT STATUS
 	}
 	f := command.Flags()
 	f.BoolVar(&a.jsonOutput, "json", false, "print JSON")
-	f.StringVar(&host.Roots.Proc, "path.procfs", host.Roots.Proc, "where proc is mounted")
-	f.StringVar(&host.Roots.Sys, "path.sysfs", host.Roots.Sys, "where sysfs is mounted")
-	f.StringVar(&host.Dev, "path.dev", host.Dev, "where the nodes of devices are")
+	f.StringVar(&host.Roots.Proc, "path.procfs", host.Roots.Proc, "`directory` where proc is mounted")
+	f.StringVar(&host.Roots.Sys, "path.sysfs", host.Roots.Sys, "`directory` where sysfs is mounted")
+	f.StringVar(&host.Dev, "path.dev", host.Dev, "`directory` where the nodes of devices are")
 	return command
 }
 
@@ -106,8 +103,8 @@ func (p doctorPrinter) environment(e result.Environment) {
 	p.heading("host")
 	for _, row := range [][2]string{
 		{"name", e.Hostname},
-		{"system", join(e.OS, "Linux "+e.Kernel)},
-		{"CPU", join(fmt.Sprintf("%d x %s", e.CPUs, e.CPUModel), prefixed("governor ", e.Governor))},
+		{"system", joinNonEmpty(e.OS, "Linux "+e.Kernel)},
+		{"CPU", joinNonEmpty(fmt.Sprintf("%d x %s", e.CPUs, e.CPUModel), prefixed("governor ", e.Governor))},
 		{"memory", units.Bytes(e.MemoryBytes)},
 		{"virtualization", e.Virtualization},
 	} {
@@ -127,18 +124,21 @@ func (p doctorPrinter) device(d hostinfo.Device) {
 	if !d.Usable() {
 		answer = hostinfo.No
 	}
-	p.line(answer, d.Path, join(units.Bytes(d.SizeBytes), d.Model, prefixed("serial ", d.Serial)))
+	p.line(answer, d.Path, joinNonEmpty(units.Bytes(d.SizeBytes), d.Model, prefixed("serial ", d.Serial)))
 	if !d.Partition {
 		rotational := ""
 		if d.Rotational {
 			rotational = "rotational"
 		}
-		p.detail("", join(prefixed("firmware ", d.Firmware), prefixed("scheduler ", d.Scheduler),
+		p.detail("", joinNonEmpty(prefixed("firmware ", d.Firmware), prefixed("scheduler ", d.Scheduler),
 			prefixed("cache ", d.WriteCache), rotational))
 	}
 	if n := d.Namespace; n != nil {
 		blocks := fmt.Sprintf("LBA format %d+%d bytes", n.BlockBytes, n.MetaBytes)
-		p.detail("", join(prefixed("namespace ", n.NSID), prefixed("uuid:", d.UUID), prefixed("nguid:", d.NGUID), blocks))
+		p.detail(
+			"",
+			joinNonEmpty(prefixed("namespace ", n.NSID), prefixed("uuid:", d.UUID), prefixed("nguid:", d.NGUID), blocks),
+		)
 		p.detail("", "subsystem "+n.NQN)
 		way := "by "
 		if n.Multipath {
@@ -177,7 +177,7 @@ func (p doctorPrinter) heading(text string) {
 	fmt.Fprintln(p.out, text)
 }
 
-// line prints one answer, its colour outside of what is padded.
+// line prints one answer, padded without its colour.
 func (p doctorPrinter) line(answer hostinfo.Answer, name, value string) {
 	word, color := string(answer), "33" // yellow
 	switch answer {
@@ -186,7 +186,7 @@ func (p doctorPrinter) line(answer hostinfo.Answer, name, value string) {
 	case hostinfo.No:
 		color = "31"
 	}
-	text := p.wrapped(fmt.Sprintf("  %-8s %-*s  ", word, p.name, name), value)
+	text := p.wrapText(fmt.Sprintf("  %-8s %-*s  ", word, p.name, name), value)
 	if p.color { // the first is where the answer stands
 		text = strings.Replace(text, word, "\x1b["+color+"m"+word+"\x1b[0m", 1)
 	}
@@ -203,10 +203,10 @@ func (p doctorPrinter) reason(why, remedy string) {
 }
 
 // wrap prints text behind a label.
-func (p doctorPrinter) wrap(label, text string) { fmt.Fprintln(p.out, p.wrapped(label, text)) }
+func (p doctorPrinter) wrap(label, text string) { fmt.Fprintln(p.out, p.wrapText(label, text)) }
 
-// wrapped is text behind a label, in lines that fit the terminal.
-func (p doctorPrinter) wrapped(label, text string) string {
+// wrapText returns text behind a label, in lines that fit the terminal.
+func (p doctorPrinter) wrapText(label, text string) string {
 	label, text = printable.Line(label), printable.Line(text)
 	if len(label)+len(text) <= p.width {
 		return strings.TrimRight(label+text, " ")
@@ -227,14 +227,13 @@ func (p doctorPrinter) wrapped(label, text string) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// wantsColor tells whether a person looks at out and has not asked for plain
-// text (https://no-color.org).
+// wantsColor reports whether out is a terminal whose user has not asked for plain text (https://no-color.org).
 func wantsColor(out io.Writer) bool {
 	return isTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// join puts commas between what is not empty.
-func join(parts ...string) string {
+// joinNonEmpty joins the strings that are not empty by commas.
+func joinNonEmpty(parts ...string) string {
 	var all []string
 	for _, part := range parts {
 		if part != "" {
@@ -244,7 +243,7 @@ func join(parts ...string) string {
 	return strings.Join(all, ", ")
 }
 
-// prefixed gives a value that is not empty its name.
+// prefixed returns name and value, or "" for an empty value.
 func prefixed(name, value string) string {
 	if value == "" {
 		return ""

@@ -8,15 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/export"
-	"plimsoll/internal/owner"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/export"
 	"plimsoll/internal/result/store"
+	"plimsoll/internal/state/sudouser"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
-// exportFormat is a format of export. A nil function is what it does not hold.
+// exportFormat is a format of export. A nil function means that the format lacks such data.
 type exportFormat struct {
 	name   string
 	rows   func(io.Writer, *result.Run) error
@@ -35,7 +35,7 @@ func newExportCommand(a *app) *cobra.Command {
 	format, series := "ndjson", false
 	cmd := &cobra.Command{
 		Use:   "export [RUN] [--series] --format ndjson|csv|openmetrics",
-		Short: "Write a run's trials, or what was sampled meanwhile, for other programs",
+		Short: "Write trials or samples of a run as NDJSON or CSV",
 		Long: `Write one row per instance of a trial: run, stack, workload, status and reason,
 IOPS and bandwidth, latency percentiles, what answered, and what each device
 counted. With --series, write what was sampled while trials ran instead: one
@@ -49,9 +49,9 @@ value per second of each metric of instances, devices and the host.
                Prometheus takes them (promtool tsdb
                create-blocks-from openmetrics)
 
-docs/results.md describes every field, docs/series.md every metric. On a
-terminal, what would fill more than a screen is printed only with "-o -";
-without it, the error says how much it is.
+docs/reference/results.md describes every field, docs/reference/metrics.md every
+metric. On a terminal, what would fill more than a screen is printed only with
+"-o -"; without it, the error says how much it is.
 
 ` + runArgument + `
 
@@ -61,7 +61,7 @@ EXIT STATUS
      written
   2  the command line is wrong, or there is no such run`,
 		Example: `  plimsoll export --format csv -o quick.csv
-  plimsoll export last --format ndjson | jq -r '[.stack, .measured.iops] | @tsv'
+  plimsoll export last --format ndjson | jq -r '[.stack, .measured.rate] | @tsv'
   plimsoll export --series --format openmetrics -o series.om`,
 		Args: atMostOne("one run"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -69,11 +69,11 @@ EXIT STATUS
 			if err != nil {
 				return err
 			}
-			dir, run, err := readRun(args)
+			dir, run, err := a.readRun(args)
 			if err != nil {
 				return err
 			}
-			e := exported{run: run, format: format, amount: plural.Count(len(export.Rows(run)), "row")}
+			e := exportOutput{run: run, format: format, amount: plural.Count(len(export.Rows(run)), "row")}
 			e.write = func(w io.Writer) error { return f.rows(w, run) }
 			if series {
 				all, err := readAllSeries(dir, run)
@@ -99,9 +99,9 @@ EXIT STATUS
 		ValidArgsFunction: completeRuns(1),
 	}
 	cmd.Flags().BoolVar(&series, "series", false, "write what was sampled while trials ran")
-	cmd.Flags().StringVar(&format, "format", format, "format of the rows: ndjson or csv; with --series also openmetrics")
+	cmd.Flags().StringVar(&format, "format", format, "`format` of the rows: ndjson or csv; with --series also openmetrics")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "`file` to write, or - for standard output, which is the default")
-	completes(cmd, "format", completeWords(formatNames(true)...))
+	completeFlag(cmd, "format", completeWords(formatNames(true)...))
 	return cmd
 }
 
@@ -163,20 +163,20 @@ func countValues(all []export.TrialSeries) (n int) {
 	return n
 }
 
-// exported is what export writes.
-type exported struct {
+// exportOutput writes the data of an export.
+type exportOutput struct {
 	run    *result.Run
 	format string
 	amount string // "4 rows"
 	write  func(io.Writer) error
 }
 
-// screenful is how many bytes of rows a terminal may be given without asking.
+// screenful is how many bytes of rows are printed to a terminal without asking.
 const screenful = 80 * 25
 
-// tooLong keeps a terminal from being filled with what is meant for programs.
-func (e exported) tooLong() error {
-	var n counter
+// tooLong returns an error for output to a terminal that is long and meant for programs.
+func (e exportOutput) tooLong() error {
+	var n byteCounter
 	if err := e.write(&n); err != nil {
 		return &exitError{exitFailure, fmt.Errorf("export run %s: %w", e.run.ID, err)}
 	}
@@ -188,15 +188,15 @@ func (e exported) tooLong() error {
 		e.amount, e.format, units.Bytes(uint64(n)), e.run.Experiment.Name, e.format)}
 }
 
-// counter counts what is written.
-type counter int
+// byteCounter counts the bytes written.
+type byteCounter int
 
-func (c *counter) Write(text []byte) (int, error) {
-	*c += counter(len(text))
+func (c *byteCounter) Write(text []byte) (int, error) {
+	*c += byteCounter(len(text))
 	return len(text), nil
 }
 
-// standardOutput is its name where a file is asked for.
+// standardOutput is the name of standard output where a file is asked for.
 const standardOutput = "-"
 
 // writeTo fills the named file, or stdout when there is no name.
@@ -204,7 +204,7 @@ func writeTo(stdout io.Writer, name string, fill func(io.Writer) error) error {
 	if name == "" || name == standardOutput {
 		return fill(stdout)
 	}
-	f, err := owner.Create(name)
+	f, err := sudouser.Create(name)
 	if err != nil {
 		return err
 	}

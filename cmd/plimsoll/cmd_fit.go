@@ -13,7 +13,7 @@ import (
 	"plimsoll/internal/result/store"
 )
 
-// modelFile is what fit writes unless it is told another name.
+// modelFile is the default name of fit's output.
 const modelFile = "model.json"
 
 func newFitCommand(a *app) *cobra.Command {
@@ -21,25 +21,27 @@ func newFitCommand(a *app) *cobra.Command {
 	var seed uint64 = 1
 	cmd := &cobra.Command{
 		Use:   "fit RUN... [-o model.json]",
-		Short: "Fit a model to runs: what would be, on other hosts and in other numbers",
+		Short: "Fit a model to runs, to predict what was not measured",
 		Long: `Fit to runs what an operation of each workload needs: reads of the device over the
 memory that an instance has, writes, processor time, and the latency of one that
 waits for nobody. From that and from what a host has, "plimsoll predict" says what
 any number of instances would do there. Nothing is measured.
 
 A workload takes at least ` + strconv.Itoa(model.FewestPoints) + ` points: other numbers of instances, other limits of the
-host, or others beside it. Points that are alike in all runs become one. It learns
+host, or others beside it. Identical points of several runs are merged. It learns
 from workloads whose clients wait for answers (a closed loop), alone and in mixes.
-Runs of fio on drives ("plimsoll run devices") tell what these can do; what else the
+Runs of fio on drives ("plimsoll run devices") show what these can do; what else the
 runs hold is left out, with the reason.
 
 Each point is then left out in turn, with all that are like it, and the others say
 what it would have done: so far is the model to be trusted. --check lists them all,
 beside what a straight line between the points next to it would have said, and
-Gunther's Universal Scalability Law.
+Gunther's Universal Scalability Law. The first line says what a class is good for.
+Where Gunther's law, or a straight line through logarithms, is much nearer to at
+least four of the points, it answers on their host, and is named.
 
 Each RUN is a run directory, or the id of a run below ./` + store.RunsDir + ` or its
-beginning, or "last". docs/model.md has the equations.
+beginning, or "last". docs/explanation/model.md has the equations.
 
 EXIT STATUS
   0  the model was written
@@ -53,7 +55,7 @@ EXIT STATUS
 		RunE: func(_ *cobra.Command, args []string) error {
 			var runs []*result.Run
 			for _, name := range args {
-				_, run, err := readRun([]string{name})
+				_, run, err := a.readRun([]string{name})
 				if err != nil {
 					return err
 				}
@@ -77,7 +79,7 @@ EXIT STATUS
 			if a.jsonOutput {
 				return m.Write(a.data())
 			}
-			return a.printed(func(w io.Writer) error { return report.Fitted(w, m, check, a.terminalOptions()) },
+			return a.printWithLine(func(w io.Writer) error { return report.Fitted(w, m, check, a.terminalOptions()) },
 				fmt.Sprintf("The model is in %s. Ask it: plimsoll predict %s --mix %s --over n=1..16\n", out, out,
 					m.Classes[0].Name))
 		},
@@ -86,14 +88,14 @@ EXIT STATUS
 	f := cmd.Flags()
 	f.StringVarP(&out, "output", "o", out, "`file` to write, or - for standard output")
 	f.BoolVar(&check, "check", false, "list what was said of each point that was left out")
-	f.StringVar(&page, "page", page, "`file` to write how far it is to be trusted to, as a page with figures")
-	f.Uint64Var(&seed, "seed", seed, "seed of the bring-ups that are drawn anew for the intervals")
+	f.StringVar(&page, "html", page, "`file` to write the checks of the model to, as a page with figures")
+	f.Uint64Var(&seed, "seed", seed, "`number` that fixes the setups that are drawn anew for the intervals")
 	f.BoolVar(&a.jsonOutput, "json", false, "print the model")
 	return cmd
 }
 
-// printed prints for people, and a line behind it.
-func (a *app) printed(print func(io.Writer) error, behind string) error {
+// printWithLine prints for people, followed by a line.
+func (a *app) printWithLine(print func(io.Writer) error, behind string) error {
 	if err := print(a.styled()); err != nil {
 		return &exitError{exitFailure, err}
 	}

@@ -11,15 +11,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/database"
 	"plimsoll/internal/database/client"
-	"plimsoll/internal/inputfile"
-	"plimsoll/internal/load"
+	"plimsoll/internal/stack"
+	"plimsoll/internal/state/inputfile"
+	"plimsoll/internal/state/sudouser"
+	"plimsoll/internal/workload/loadgen"
 	"plimsoll/internal/workload/ycsb"
 )
 
-// newGenerateCommand is what runs start beside a database, outside of its limits.
+// newGenerateCommand returns the command that runs start beside a database, outside of its limits, as load generator.
 func newGenerateCommand(*app) *cobra.Command {
-	wait, check, fill, network := false, false, false, ""
+	wait, check, fill, secret, network := false, false, false, false, ""
+	var from elsewhere
 	cmd := &cobra.Command{
 		Use: "generate [--wait|--check|--load] PLAN", Hidden: true, Args: exactly(1, "the plan of a load"),
 		Short: "Generate load on a database",
@@ -28,7 +32,7 @@ as a process of their own, in the directory that holds the plan, the socket of
 the database, and the output. SIGINT ends it well, with what it did until then.
 
 EXIT STATUS
-  0  the output tells what was done; with --wait, which version answers
+  0  the output shows what was done; with --wait, which version answers
   1  the load could not begin, or the output not be written; with --wait, the
      database did not answer in time; with --check, the data is not as it has to be
   2  the command line or the plan is wrong`,
@@ -39,14 +43,25 @@ EXIT STATUS
 				return &exitError{exitUsage, err}
 			}
 			plan.At.Network = network
+			if secret {
+				err := readSecret(cmd.InOrStdin(), &plan.At)
+				if err != nil {
+					return failure(err)
+				}
+			}
 			follow := generate
 			switch {
+			case from.host != "" && fill, from.host != "" && secret:
+				return &exitError{exitUsage, errors.New("--clients takes neither --load nor --secret")}
+			case from.host != "":
+				from.mode = modeOf(wait, check)
+				follow = from.generate
 			case wait:
 				follow = waitFor
 			case fill:
-				follow = load.Fill
+				follow = withoutRoot(loadgen.Fill)
 			case check:
-				follow = load.Check
+				follow = withoutRoot(loadgen.Check)
 			}
 			return failure(follow(cmd.Context(), plan))
 		},
@@ -55,8 +70,26 @@ EXIT STATUS
 	cmd.Flags().BoolVar(&check, "check", false, "generate nothing, and look whether the data is as it has to be")
 	cmd.Flags().BoolVar(&fill, "load", false, "generate nothing, and lay out the records")
 	cmd.MarkFlagsMutuallyExclusive("wait", "check", "load")
+	cmd.Flags().BoolVar(&secret, "secret", false, "read from standard input what the plan's credentials are")
+	cmd.Flags().StringVar(&from.host, "clients", "", "`machine` that generates the load, as ssh://USER@HOST")
+	cmd.Flags().StringVar(&from.dir, "clients-dir", "", "`directory` of this program there")
+	cmd.Flags().StringVar(&from.address, "server-address", "", "`address` of this host at which the machine reaches it")
+	cmd.MarkFlagsRequiredTogether("clients", "clients-dir", "server-address")
 	cmd.Flags().StringVar(&network, "network", "", "`file` of the network namespace in which the database has a port")
 	return cmd
+}
+
+// readSecret reads the credentials of a server that somebody else started.
+func readSecret(from io.Reader, at *database.Address) error {
+	text, err := io.ReadAll(io.LimitReader(from, inputfile.MaxText))
+	if err == nil && len(text) == 0 {
+		err = errors.New("it is empty")
+	}
+	if err != nil {
+		return fmt.Errorf("read %s from standard input: %w", at.Credentials, err)
+	}
+	at.Secret = database.Secret(text)
+	return nil
 }
 
 func readPlan(name string) (*ycsb.Plan, error) {
@@ -71,9 +104,27 @@ func readPlan(name string) (*ycsb.Plan, error) {
 	return plan, nil
 }
 
+// dropRights drops root's privileges, unless reaching the server requires entering a namespace.
+func dropRights(plan *ycsb.Plan) error {
+	if plan.At.Remote == "" {
+		return nil
+	}
+	return sudouser.Drop()
+}
+
+// withoutRoot returns follow with root's privileges dropped before.
+func withoutRoot(follow func(context.Context, *ycsb.Plan) error) func(context.Context, *ycsb.Plan) error {
+	return func(ctx context.Context, plan *ycsb.Plan) error {
+		if err := dropRights(plan); err != nil {
+			return err
+		}
+		return follow(ctx, plan)
+	}
+}
+
 // waitFor waits until the database of a plan answers, and writes what that said of itself.
 func waitFor(ctx context.Context, plan *ycsb.Plan) error {
-	answered, err := load.Wait(ctx, plan, client.Dial)
+	answered, err := loadgen.Wait(ctx, plan, client.Dial)
 	if err != nil {
 		return err
 	}
@@ -91,7 +142,7 @@ func newOutput(plan *ycsb.Plan) (*os.File, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err // something else is there: nothing is written into that
 	}
-	return os.OpenFile(plan.Output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o644)
+	return os.OpenFile(plan.Output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, stack.KeptMode)
 }
 
 // generate follows a plan in the working directory.
@@ -101,11 +152,14 @@ func generate(ctx context.Context, plan *ycsb.Plan) (failed error) {
 		return err
 	}
 	defer func() { failed = errors.Join(failed, output.Close()) }()
-	o := load.Options{Dial: client.Dial, Output: output}
+	if err := dropRights(plan); err != nil {
+		return err
+	}
+	o := loadgen.Options{Dial: client.Dial, Output: output}
 	if plan.Gate != "" {
 		o.Gate = func(ctx context.Context) error { return passGate(ctx, plan.Gate) }
 	}
-	return load.Run(ctx, plan, o)
+	return loadgen.Run(ctx, plan, o)
 }
 
 // passGate reads a file, which may be a FIFO that another process fills when the load

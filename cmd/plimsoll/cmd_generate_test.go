@@ -39,7 +39,7 @@ func TestGenerateRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{}, exitUsage, "generate takes the plan of a load"},
-		{[]string{"missing"}, exitUsage, "no such file"},
+		{[]string{"missing"}, exitUsage, "there is no file missing"},
 		{[]string{"fifo"}, exitUsage, "a named pipe (FIFO)"},
 		{[]string{"/dev/zero"}, exitUsage, "a character device"},
 		{[]string{write("text", "hello")}, exitUsage, "this is no plan of a load"},

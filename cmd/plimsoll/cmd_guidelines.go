@@ -7,35 +7,35 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/finding/guidelines"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/report"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
+	"plimsoll/internal/units/plural"
 )
 
 func newGuidelinesCommand(a *app) *cobra.Command {
 	page := ""
 	cmd := &cobra.Command{
 		Use:   "guidelines [RUN...]",
-		Short: "Say what to do on this host, by what runs measured",
-		Long: `Draw advice from runs, in the form in which papers give it: what to put beside what,
-how many instances to run, which limits to set, and when more memory, a faster
-drive or another host helps. Each sentence has its evidence, and what papers advise
-that it agrees or disagrees with.
+		Short: "Recommend settings for this host, from its runs",
+		Long: `Recommend settings from runs, in the form in which papers do: what to put beside
+what, how many instances to run, and which limits to set. They also say when more
+memory, a faster drive or another host helps. Each sentence has its evidence, and
+what papers advise that it agrees or disagrees with.
 
 RUN is a run as plimsoll runs names it, or a run directory. Without any, all runs in
 ./` + store.RunsDir + ` count that were measured on the host of the newest. Of several
-runs that tell of the same the newest counts that tells it.
+runs that report the same the newest counts that shows it.
 
 EXIT STATUS
-  0  told, also where nothing can be told yet
+  0  shown, also where nothing is known yet
   1  the guidelines could not be printed
   2  the command line is wrong, or there is no such run`,
 		Example: `  plimsoll guidelines
-  plimsoll guidelines --page guidelines.html
+  plimsoll guidelines --html guidelines.html
   plimsoll guidelines --json | jq -r '.guidelines[] | select(.open | not) | .text'`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			runs, meta, err := runsToAdvise(args)
+			runs, meta, err := a.runsToAdvise(args)
 			if err != nil {
 				return err
 			}
@@ -45,16 +45,16 @@ EXIT STATUS
 		},
 		ValidArgsFunction: completeRuns(1000),
 	}
-	cmd.Flags().StringVar(&page, "page", "", "`file` to write the guidelines to, as a page")
+	cmd.Flags().StringVar(&page, "html", "", "`file` to write the guidelines to, as a page")
 	cmd.Flags().BoolVar(&a.jsonOutput, "json", false, "print JSON")
 	return cmd
 }
 
 // runsToAdvise reads the runs that are named, or all that are kept of the host of the newest one.
-func runsToAdvise(names []string) (runs []*result.Run, meta []string, err error) {
+func (a *app) runsToAdvise(names []string) (runs []*result.Run, meta []string, err error) {
 	var problems []error
 	for _, name := range names {
-		dir, err := store.Find(store.RunsDir, name)
+		dir, err := store.Find(a.runs, name)
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -72,7 +72,7 @@ func runsToAdvise(names []string) (runs []*result.Run, meta []string, err error)
 	if len(names) > 0 {
 		return runs, []string{plural.Count(len(runs), "run")}, nil
 	}
-	kept, _, err := listRuns(nil)
+	kept, _, err := a.listRuns(nil)
 	if err != nil {
 		return nil, nil, err
 	}

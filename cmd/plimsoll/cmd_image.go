@@ -3,30 +3,29 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/image"
 	"plimsoll/internal/printable"
-	"plimsoll/internal/suggest"
+	"plimsoll/internal/problem/suggest"
+	"plimsoll/internal/stack/image"
 	"plimsoll/internal/units"
 )
 
 func newImageCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "image",
-		Short: "Get and keep the images that databases run from",
+		Short: "Make, list and remove container images of databases",
 		Long: `Get the images that databases run from, and keep them by digest below the state
-directory: from a registry (pull), from a file that docker save wrote (load), or
-made here of Debian's packages (build), where no registry can be reached.
+directory. They come from a registry (pull) or from a file that docker save wrote
+(load). Where no registry can be reached, they are made of Debian's packages
+(build).
 
 EXIT STATUS
   that of the command below it`,
@@ -41,7 +40,7 @@ EXIT STATUS
 }
 
 // images is the store of images.
-func (a *app) images() *image.Store { return image.In(filepath.Join(a.state, "images")) }
+func (a *app) images() *image.Store { return image.InState(a.state) }
 
 const imageStatus = `
 
@@ -132,7 +131,7 @@ func newImageLoadCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// getImage has an image made, with progress, and says what came of it.
+// getImage gets an image with a progress display, and prints the result.
 func (a *app) getImage(
 	ctx context.Context, quiet bool, did string, get func(context.Context, image.Progress) (image.Image, error),
 ) error {
@@ -152,8 +151,9 @@ func (a *app) getImage(
 
 func newImageListCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the images that are kept",
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the images that are kept",
 		Long: `List the images that are kept, by name: where each came from, when, how much its
 layers take, and the beginning of its digest, by which it can be named.
 
@@ -162,36 +162,42 @@ EXIT STATUS
   1  the list could not be read or printed
   2  the command line is wrong`,
 		Example: `  plimsoll image list
-  plimsoll image list --json | jq -r '.[].digest'`,
-		Args: none,
+  plimsoll image list --json | jq -r '.images[].digest'`,
+		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			all, broken, err := a.images().List()
-			return list(a, all, broken, err, printImages)
+			return printList(a, "image list", "images", all, broken, err, printImages)
 		},
 	}
 	cmd.Flags().BoolVar(&a.jsonOutput, "json", false, "print JSON")
 	return cmd
 }
 
-// list prints what a store keeps, for people or as JSON, and then what of it cannot be read.
-func list[T any](a *app, all []T, broken []error, err error, people func(io.Writer, []T) error) error {
+// printList prints the entries of a store, for people or as JSON under a name, and then those that cannot be read.
+func printList[T any](
+	a *app,
+	of, name string,
+	all []T,
+	broken []error,
+	err error,
+	people func(io.Writer, []T) error,
+) error {
 	if err == nil && a.jsonOutput {
 		if all == nil {
 			all = []T{}
 		}
-		out := json.NewEncoder(a.data())
-		out.SetIndent("", "  ")
-		err = out.Encode(all)
+		err = a.document(name, all)
 	} else if err == nil {
 		err = people(a.stdout, all)
 	}
+	a.noteRootsData("what sudo plimsoll keeps", strings.Fields(of)...)
 	if err := errors.Join(append(broken, err)...); err != nil {
 		return &exitError{exitFailure, err}
 	}
 	return nil
 }
 
-// shortDigest is how many digits of a digest are shown.
+// shortDigest is how many digits of a digest are printed.
 const shortDigest = 12
 
 func printImages(w io.Writer, all []image.Image) error {
@@ -210,15 +216,14 @@ func printImages(w io.Writer, all []image.Image) error {
 
 func newImageRemoveCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "remove IMAGE",
+		Use: "remove IMAGE", Aliases: []string{"rm"},
 		Short: "Remove an image",
 		Long: `Remove an image, by its name or the beginning of its digest.
 
 EXIT STATUS
   0  it is gone
   1  it could not be removed; the reason is printed
-  2  the command line is wrong
-  3  there is no such image`,
+  2  the command line is wrong, or there is no such image`,
 		Example: `  plimsoll image remove postgresql:15.20`,
 		Args:    exactly(1, "an image: its name, or the beginning of its digest"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -5,26 +5,29 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/finding"
-	"plimsoll/internal/fioimport"
-	"plimsoll/internal/inputfile"
-	"plimsoll/internal/plural"
-	"plimsoll/internal/points"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/imports/fiofiles"
+	"plimsoll/internal/result/imports/points"
+	"plimsoll/internal/result/imports/points/outputs"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/state/inputfile"
 	"plimsoll/internal/trial"
+	"plimsoll/internal/units/plural"
 )
 
 type importOptions struct {
 	stack    string
 	workload string
+	columns  string
 	out      string
 }
 
@@ -32,9 +35,9 @@ func newImportCommand(a *app) *cobra.Command {
 	var o importOptions
 	cmd := &cobra.Command{
 		Use:   "import FILE...",
-		Short: "Make a run of results that fio gave elsewhere, or of a table",
-		Long: `Make a run of files that fio wrote elsewhere, so that old results can be shown,
-exported, reported and compared:
+		Short: "Make a run from results of fio or of another benchmark",
+		Long: `Make a run of files that fio wrote before or on another host. Then old results can
+be shown, exported, reported and compared:
 
   JSON   of fio 3.0 and newer (--output-format=json or json+), also of
          fio --client, with whatever fio printed around it, and with the
@@ -42,15 +45,23 @@ exported, reported and compared:
   logs   by their names: PREFIX_bw.1.log, _iops, _lat, _clat, _slat, _clat_hist
 
 A table of points that were measured by anything else, or that a paper prints, is
-one CSV file, from which "plimsoll fit" makes a model: a line of column names, and
-one for each point; an empty field is what nobody knows. docs/import.md tells of
-its columns, of which it needs class, instances, clients and throughput.
+one CSV file, from which "plimsoll fit" makes a model. It has a line of column
+names, and one for each point; leave a field empty if it is unknown. It needs class,
+instances, clients and throughput; docs/how-to/import-results.md explains all
+columns.
 
-Results whose jobs had the same options are repeats of one workload. A log goes
-to the result whose jobs name it; logs without a JSON are a result of their own
-when they tell I/Os and bytes.
+The text that sysbench, pgbench, HammerDB (TPROC-C) and YCSB print is such a point
+each, or several: threads, throughput and latencies. The output of
+iostat -x from the same time adds reads, writes and processor time. With several
+outputs it belongs to the one of the same name: run8.txt and run8-iostat.txt.
+Give what no output has with --columns.
 
-Nothing is invented: what the files do not tell stays empty, and is named in
+Results whose jobs had the same options are repeats of one workload; those that
+ran at the same time are one mix, and no repeats. A log goes to the result whose
+jobs name it; logs without a JSON are a result of their own when they have I/Os
+and bytes.
+
+Nothing is invented: what the files do not have stays empty, and is named in
 the notes of the run. No host and no device counters are known, so the source
 of every number is unknown, and each is marked as imported. Files are copied
 into the run; either all of them are imported, or none.
@@ -63,17 +74,25 @@ EXIT STATUS
   5  imported, but some results have no number: fio failed, or they are of a
      sort that is not measured; the reasons are in the run`,
 		Example: `  plimsoll import old/*.json
-  plimsoll import fio.json job_clat_hist.1.log --stack nvme='/dev/nvme0n1 > xfs' --workload RR
+  plimsoll import fio.json job_clat_hist.1.log --stack nvme='/dev/nvme0n1 > xfs' --workload randread
   plimsoll import points.csv && plimsoll fit last
+  plimsoll import sysbench.txt iostat.txt --workload oltp --columns memory=64GiB
+  plimsoll import sysbench-1.txt sysbench-8.txt sysbench-64.txt && plimsoll fit last
   plimsoll import before/*.json -o before && plimsoll import after/*.json -o after`,
-		Args: atLeastOne("files that fio wrote"),
+		Args: atLeastOne("files that fio or another benchmark wrote"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.importFiles(args, o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.stack, "stack", "", "what all results are of: NAME, or NAME='LINE' in the notation of stacks "+
+	f.StringVar(&o.stack, "stack", "", "`stack` that all results are of: NAME, or NAME='LINE' in the notation of stacks "+
 		"(default: the files and devices that the jobs name)")
-	f.StringVar(&o.workload, "workload", "", "name of the one workload that all results are of (default: the jobs' names)")
-	f.StringVarP(&o.out, "out", "o", "", "run directory (default: "+store.RunsDir+"/RUN-ID)")
+	f.StringVar(
+		&o.workload,
+		"workload",
+		"",
+		"`name` of the one workload that all results are of (default: the jobs' names)",
+	)
+	f.StringVar(&o.columns, "columns", "", "`columns` of points that no output has: memory=64GiB,own-cpus=2")
+	f.StringVarP(&o.out, "output", "o", "", "run `directory` (default: "+store.RunsDir+"/RUN-ID)")
 	f.BoolVar(&a.jsonOutput, "json", false, "print results and findings as JSON, as run --json does")
 	return cmd
 }
@@ -85,19 +104,26 @@ func (a *app) importFiles(names []string, o importOptions) error {
 	if err != nil {
 		problems = append(problems, err.Error())
 	}
-	var files []fioimport.File
+	var files []fiofiles.File
 	for _, name := range names {
 		text, err := readWhole(name)
 		if err != nil {
 			problems = append(problems, err.Error())
 			continue
 		}
-		files = append(files, fioimport.File{Name: name, Text: text})
+		files = append(files, fiofiles.File{Name: name, Text: text})
 	}
 	if len(files) == 1 && len(problems) == 0 && points.Recognized(files[0].Text) {
 		return a.importPoints(files[0], o)
 	}
-	imported, wrong := fioimport.Read(files, fioimport.Options{Stack: s, Workload: o.workload})
+	printed := func(f fiofiles.File) bool { return outputs.Recognized(f.Text) }
+	if len(problems) == 0 && slices.ContainsFunc(files, printed) {
+		return a.importOutputs(files, o)
+	}
+	if o.columns != "" {
+		problems = append(problems, "--columns is about outputs of "+plural.Or(outputs.Programs())+", and there is none")
+	}
+	imported, wrong := fiofiles.Read(files, fiofiles.Options{Stack: s, Workload: o.workload})
 	for _, p := range wrong {
 		problems = append(problems, p.String())
 	}
@@ -114,12 +140,39 @@ func (a *app) importFiles(names []string, o importOptions) error {
 }
 
 // importPoints makes a run of a table of points.
-func (a *app) importPoints(file fioimport.File, o importOptions) error {
-	if o.stack != "" || o.workload != "" {
-		return &exitError{exitUsage, errors.New("--stack and --workload are about what fio wrote: a table of points " +
-			"names its classes")}
+func (a *app) importPoints(file fiofiles.File, o importOptions) error {
+	if o.stack != "" || o.workload != "" || o.columns != "" {
+		return &exitError{exitUsage, errors.New("--stack, --workload and --columns are about what benchmarks wrote: " +
+			"a table of points names its classes")}
 	}
 	run, wrong := points.Read(file.Name, file.Text)
+	if len(wrong) > 0 {
+		return &exitError{exitUsage, fmt.Errorf("nothing was imported:\n  %s", wrong.Join("\n  "))}
+	}
+	return a.keepImported(run, o.out, func(result.Trial) map[string][]byte { return nil })
+}
+
+// importOutputs imports outputs of benchmarks other than fio as a run.
+func (a *app) importOutputs(files []fiofiles.File, o importOptions) error {
+	if o.stack != "" {
+		return &exitError{exitUsage, errors.New("--stack is about what fio wrote: other benchmarks do not say what " +
+			"they stood on")}
+	}
+	given := map[string]string{}
+	if o.columns != "" {
+		var err error
+		if given, err = points.ParseColumns(o.columns); err != nil {
+			return &exitError{exitUsage, fmt.Errorf("--columns: %w", err)}
+		}
+	}
+	if o.workload != "" {
+		given["class"] = o.workload
+	}
+	all := make([]outputs.File, len(files))
+	for i, f := range files {
+		all[i] = outputs.File(f)
+	}
+	run, wrong := outputs.Read(all, given)
 	if len(wrong) > 0 {
 		return &exitError{exitUsage, fmt.Errorf("nothing was imported:\n  %s", wrong.Join("\n  "))}
 	}
@@ -131,7 +184,7 @@ func (a *app) keepImported(run result.Run, out string, artifacts func(result.Tri
 	now := time.Now().UTC()
 	run.ID, run.Version, run.Command, run.Started = trial.NewID(run.Experiment.Name, now), version, os.Args, now
 	if out == "" {
-		out = filepath.Join(store.RunsDir, run.ID)
+		out = filepath.Join(a.runs, run.ID)
 	}
 	if err := store.Keep(out, run, artifacts); err != nil {
 		return &exitError{exitFailure, err}
@@ -139,7 +192,7 @@ func (a *app) keepImported(run result.Run, out string, artifacts func(result.Tri
 	return a.showImported(out)
 }
 
-// showImported shows what was stored, as it was stored.
+// showImported shows the run as it was stored.
 func (a *app) showImported(dir string) error {
 	run, err := store.Read(dir)
 	if err != nil {
@@ -147,6 +200,7 @@ func (a *app) showImported(dir string) error {
 	}
 	findings := finding.All(run)
 	err = writeReport(filepath.Join(dir, store.ReportFile), run, findings)
+	a.full = true // what was taken for granted is in the full form alone
 	if err := errors.Join(err, a.printRun(run, findings, dir)); err != nil {
 		return &exitError{exitFailure, err}
 	}
@@ -164,17 +218,15 @@ func (a *app) showImported(dir string) error {
 	return nil
 }
 
-// mostImported is how large an imported file may be: a day's log of every I/O of
-// a fast device, and less than takes the memory of a small host.
-const mostImported = 256 << 20
+// maxImported bounds the size of an imported file: a day's log of every I/O of a fast device, and less than the
+// memory of a small host.
+const maxImported = 256 << 20
 
 // readWhole reads a file, or says in words of its own why not.
 func readWhole(name string) ([]byte, error) {
-	text, err := inputfile.Read(name, mostImported)
+	text, err := inputfile.Read(name, maxImported)
 	var other *inputfile.NotRegular
 	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("%s: there is no such file", name)
 	case errors.As(err, &other) && other.Mode.IsDir():
 		return nil, fmt.Errorf("%s: this is a directory; name the files in it: %s/*.json", name, filepath.Clean(name))
 	}

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 const foreign = "../../internal/workload/fio/testdata/foreign/"
@@ -54,7 +54,7 @@ func TestImport(t *testing.T) {
 	out, _ := plimsoll(t, exitOK, "import", "json.json", "again.json", "logs.json", "logs_clat_hist.1.log",
 		"logs_bw.1.log", "status.json",
 		"--stack", "nvme=/dev/nvme0n1 > xfs")
-	contains(t, out, "4 trials, imported from 6 files: measured elsewhere, and nothing of it was checked",
+	contains(t, out, "4 trials, imported from 6 files: measured by other programs, and nothing of it was checked",
 		"every number here: imported",
 		"source unknown", "printed by fio, trial", "fio 3.33", "randread 4 KiB", "completion latency of writes: p50")
 	dir, run := lastRun(t)
@@ -77,12 +77,12 @@ func TestImport(t *testing.T) {
 	}
 	contains(t, string(page), "imported from 6 files", "Latency of imported results",
 		"No device counter was recorded around them", ">imported<")
-	if strings.Contains(string(page), "interleaved in random blocks (seed") ||
+	if strings.Contains(string(page), "interleaved in random rounds (seed") ||
 		strings.Contains(string(page), "no frequency scaling") {
-		t.Error("the report tells of what plimsoll did not do or see")
+		t.Error("the report reports what plimsoll did not do or see")
 	}
 
-	shown, _ := plimsoll(t, exitOK, "show")
+	shown, _ := plimsoll(t, exitOK, "show", "--full")
 	if shown != out {
 		t.Error("show prints something else than import did")
 	}
@@ -108,12 +108,12 @@ func TestImportRefuses(t *testing.T) {
 		"x=loop(size=1) > nosuch")
 	contains(t, errs, "nothing was imported:", "normal.txt:1: this is fio's output for people",
 		"cut.json:3: the JSON document that begins in line 1 is cut short",
-		"none.json: there is no such file", ".: this is a directory", "--stack x: ", "nosuch")
+		"there is no file none.json (", ".: this is a directory", "--stack x: ", "nosuch")
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{"import"}, "import takes files that fio wrote"},
+		{[]string{"import"}, "import takes files that fio or another benchmark wrote"},
 		{[]string{"import", "json.json", "--stack", "=loop"}, "write NAME='LINE'"},
 		{[]string{"import", "json.json", "--stack", "x=loop("}, "--stack x: "},
 		{[]string{"import", "json.json", "json.json"}, "the same as json.json"},

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 
 	"plimsoll/internal/lab"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/printable"
+	"plimsoll/internal/units/plural"
 )
 
 func newLabCommand(a *app) *cobra.Command {
@@ -29,7 +29,7 @@ build makes the image that the machines start from. run starts a machine, runs
 one command in it and brings its run directories back. up, shell and down are
 for a machine that stays.
 
-A lab tells whether something works and what it changes, not how fast a drive
+A lab shows whether something works and what it changes, not how fast a drive
 is: the drives are files in the host's memory, and without KVM processors are
 emulated. Every stack that is measured in a lab carries the mark "lab (emulated)".
 
@@ -88,7 +88,7 @@ EXIT STATUS
   130  interrupted; nothing is left of the attempt`,
 		Example: `  plimsoll lab build
   plimsoll lab build --dir /srv/lab --force`,
-		Args: none,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			recipe := lab.DefaultRecipe()
 			found, err := lab.FindImage(dir(), recipe)
@@ -118,7 +118,7 @@ EXIT STATUS
 	return cmd
 }
 
-// labError gives an error of a lab its exit code.
+// labError adds the exit code to an error of a lab.
 func labError(err error) error {
 	var exit *exitError
 	switch {
@@ -172,7 +172,7 @@ func (p *buildProgress) Step(what string, share float64) {
 	const width = 24
 	full := int(share * width)
 	bar := strings.Repeat("█", full) + strings.Repeat(" ", width-full)
-	fmt.Fprintf(p.w, "\r%3.0f%% |%s| %s", share*100, bar, fit(left+printable.Line(what), columns(p.w, 80)-width-10))
+	fmt.Fprintf(p.w, "\r%3.0f%% |%s| %s", share*100, bar, fitWidth(left+printable.Line(what), columns(p.w, 80)-width-10))
 }
 
 func (p *buildProgress) close() {

@@ -21,14 +21,13 @@ import (
 	"plimsoll/internal/stack/line"
 )
 
-// labRemotes is what a lab adds to a command that measures other hosts'
-// devices: a drive of the target, exported over each transport that the
-// experiment has, and a drive of the server in the place of loop devices.
+// labRemotes supplies devices of a lab to a command that measures other hosts' devices: a drive of the target,
+// exported over each transport of the experiment, and a drive of the server in place of loop devices.
 type labRemotes struct {
 	hostNQN string
 	exports []labExport
 	local   bool // the experiment has loop devices, which a drive is to replace
-	sized   bool // the user said how large files, or how many records, there are to be
+	sized   bool // the user set the size of files, or the number of records
 }
 
 // labExport is a drive of the target, and how it is reached.
@@ -37,7 +36,7 @@ type labExport struct {
 	uuid                    string
 }
 
-// metricsPort is where the target of a lab tells its processor time.
+// metricsPort is the port of the metrics of a lab's target.
 const metricsPort = "9100"
 
 // labNeeds reads a command: nil unless it is a run of an experiment whose
@@ -95,19 +94,18 @@ func labExperiment(name string, in []string) *experiment.Experiment {
 	return e
 }
 
-// labHasLoops tells whether a drive is to take the place of loop devices, which
-// the user did not say.
+// labHasLoops reports whether a drive replaces loop devices that the user did not name explicitly.
 func labHasLoops(cmd *cobra.Command, e *experiment.Experiment) bool {
 	return !cmd.Flags().Changed("on") && slices.ContainsFunc(e.Stacks, func(s experiment.Stack) bool {
 		return slices.ContainsFunc(s.Line.Sources(), func(n line.Node) bool { return n.Name == "loop" })
 	})
 }
 
-// emulatedSize is how large files are where processors are emulated, and so the
-// network too: larger ones would take a budget to lay out.
+// emulatedSize is the size of files where processors, and so the network, are emulated: laying out larger ones would
+// use up a budget.
 const emulatedSize = "64MiB"
 
-// command is the user's, with what the lab made for it.
+// command returns the user's command line with the lab's devices added.
 func (r *labRemotes) command(given []string, emulated bool) []string {
 	out := slices.Clone(given)
 	if emulated && !r.sized {
@@ -126,15 +124,14 @@ func (r *labRemotes) command(given []string, emulated bool) []string {
 	return out
 }
 
-// prepare exports the drives, and has the target tell its processor time until
-// stop is called.
+// prepare exports the drives, and starts the target's metrics until stop is called.
 func (r *labRemotes) prepare(ctx context.Context, machine string, note func(string)) (stop func(), err error) {
 	for _, x := range r.exports {
 		note(fmt.Sprintf("the target exports %s over %s", x.serial, x.transport))
 		args := []string{
 			"plimsoll", "target", "export", "serial:" + x.serial, "--destroy", x.serial, "--transport", x.transport,
 			"--addr", lab.Address(lab.Target),
-			"--port", x.port, "--host", r.hostNQN, "--nqn", nqnOf(x.uuid), "--uuid", x.uuid,
+			"--port", x.port, "--allow-host", r.hostNQN, "--nqn", nqnOf(x.uuid), "--uuid", x.uuid,
 		}
 		var said bytes.Buffer
 		code, err := lab.Run(ctx, machine, lab.Command{Args: args}, lab.Streams{Stdout: io.Discard, Stderr: &said})
@@ -163,12 +160,12 @@ func (r *labRemotes) prepare(ctx context.Context, machine string, note func(stri
 		}, nil
 	case <-ended:
 		cancel()
-		return nil, fmt.Errorf("the target does not tell its processor time: %w",
+		return nil, fmt.Errorf("the target does not show its processor time: %w",
 			errors.Join(failed, errors.New(strings.TrimSpace(said.String()))))
 	}
 }
 
-// firstWrite tells when something is written.
+// firstWrite is a writer that signals the first write.
 type firstWrite struct {
 	once sync.Once
 	done chan struct{}

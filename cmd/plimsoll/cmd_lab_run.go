@@ -5,16 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/lab"
-	"plimsoll/internal/owner"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/state/sudouser"
 	"plimsoll/internal/trial"
+	"plimsoll/internal/units/plural"
+
+	"plimsoll/internal/printable"
 )
 
 // labOptions are the flags that make machines.
@@ -25,6 +29,7 @@ type labOptions struct {
 	size     string
 	profiles []string
 	target   bool
+	client   bool
 	keep     bool
 
 	given func(flag string) bool
@@ -33,7 +38,7 @@ type labOptions struct {
 func (o *labOptions) addTo(f *pflag.FlagSet) {
 	o.given = f.Changed
 	f.IntVar(&o.cpus, "cpus", 0, "`number` of processors of each machine (default: 2, or 1 where QEMU before 9.1 "+
-		"emulates them, and for each of two machines on a host of less than 4)")
+		"emulates them, and for each of several machines on a host of less than 4)")
 	f.StringVar(&o.memory, "memory", "2GiB", "memory `size` of each machine")
 	f.IntVar(&o.drives, "drives", 2, "`number` of NVMe drives of each machine")
 	f.StringVar(&o.size, "size", "4GiB", "`size` of each drive; what is not written takes no space")
@@ -42,17 +47,28 @@ func (o *labOptions) addTo(f *pflag.FlagSet) {
 		names = append(names, p.Name)
 	}
 	f.StringArrayVar(&o.profiles, "profile", nil,
-		"what each drive may do at most: `"+strings.Join(names, "|")+
-			"`, or limits such as iops-read=5000,bytes-write=100MB; several --profile are for the drives in their "+
-			"order, the last one for the rest")
-	f.BoolVar(&o.target, "target", false, "start a second machine, called target, with as many drives, on a private link")
+		"`what` each drive may do at most: "+plural.Or(names)+", or limits such as iops-read=5000,bytes-write=100MB; "+
+			"several --profile are for the drives in their order, the last one for the rest")
+	f.BoolVar(&o.target, "with-target", false,
+		"start another machine, called target, with as many drives, on a private network")
+	f.BoolVar(&o.client, "with-client", false,
+		"start another machine, called client, without drives, on that network; ssh leads to it")
 	f.BoolVar(&o.keep, "keep", false, "keep the drives' files and the console's log of the machines")
 }
 
-// options reads the flags, and tells all that is wrong at once.
+// labSize reads a size that a machine can have.
+func labSize(flag, text string, least int64) (int64, error) {
+	bytes, err := field.Size(least, 1<<50).Like("2GiB").Parse(text)
+	if err != nil {
+		err = fmt.Errorf("%s %q: %w", flag, text, err)
+	}
+	return bytes, err
+}
+
+// options parses the flags, and returns all problems at once.
 func (o *labOptions) options(dir string) (lab.Options, error) {
-	memory, memoryErr := lab.ParseSize("--memory", o.memory, 1)
-	size, sizeErr := lab.ParseSize("--size", o.size, lab.LeastDrive)
+	memory, memoryErr := labSize("--memory", o.memory, 1)
+	size, sizeErr := labSize("--size", o.size, lab.LeastDrive)
 	profiles, profileErr := o.readProfiles()
 	if o.drives < 0 {
 		sizeErr = errors.Join(sizeErr, fmt.Errorf("--drives %d: it takes a number from 0 on", o.drives))
@@ -60,16 +76,17 @@ func (o *labOptions) options(dir string) (lab.Options, error) {
 	if err := errors.Join(memoryErr, sizeErr, profileErr); err != nil {
 		return lab.Options{}, &exitError{exitUsage, err}
 	}
-	machine := func(name, peer string) lab.Machine {
-		m := lab.Machine{Name: name, CPUs: o.cpus, Memory: memory, Peer: peer}
+	names := slices.DeleteFunc(lab.Names(), func(name string) bool {
+		return name == lab.Target && !o.target || name == lab.Client && !o.client
+	})
+	out := lab.Options{Dir: dir, Binary: "/proc/self/exe", Keep: o.keep}
+	for _, name := range names {
+		m := lab.Machine{Name: name, CPUs: o.cpus, Memory: memory}
+		m.Peers = slices.DeleteFunc(slices.Clone(names), func(other string) bool { return other == name })
 		for i, serial := range lab.Serials(name, o.drives) {
 			m.Drives = append(m.Drives, lab.Drive{Serial: serial, Bytes: size, Limits: profiles[min(i, len(profiles)-1)]})
 		}
-		return m
-	}
-	out := lab.Options{Dir: dir, Binary: "/proc/self/exe", Keep: o.keep, Machines: []lab.Machine{machine(lab.Server, "")}}
-	if o.target {
-		out.Machines = []lab.Machine{machine(lab.Server, lab.Target), machine(lab.Target, lab.Server)}
+		out.Machines = append(out.Machines, m)
 	}
 	var cpusErr error
 	if o.given("cpus") && o.cpus == 0 { // which would leave it to the lab
@@ -81,7 +98,7 @@ func (o *labOptions) options(dir string) (lab.Options, error) {
 	return out, nil
 }
 
-// readProfiles gives at least one, and tells all that is wrong at once.
+// readProfiles returns at least one profile, or all problems at once.
 func (o *labOptions) readProfiles() (profiles []lab.Profile, err error) {
 	texts := o.profiles
 	if len(texts) == 0 {
@@ -114,14 +131,16 @@ func newLabRunCommand(a *app, dir func() string) *cobra.Command {
 ` + trial.DefaultRuns + `, and end the machine. The running plimsoll is the machine's. Its drives
 are /dev/nvme0n1 and so on, with the serials LAB1 and so on, empty at first.
 
-With --target a second machine, "target", is there too; its drives have the
-serials TGT1 and so on. A private link joins the machines and nothing else: they
-know each other as server (10.77.0.1) and target (10.77.0.2), and both ends have
-an RDMA device, rxe0. --on-target prepares the target; COMMAND runs on the server.
+With --with-target a second machine, "target", is there too; its drives have the
+serials TGT1 and so on. With --with-client there is "client", which has no drives
+and generates load: plimsoll run --clients-host ssh://root@client. A private network
+joins the machines and nothing else: they know each other as server (10.77.0.1),
+target (10.77.0.2) and client (10.77.0.3), and each has an RDMA device, rxe0.
+--on-target prepares the target; COMMAND runs on the server.
 
-When COMMAND is "plimsoll run" of an experiment that measures other hosts'
-devices, as local-vs-remote does, and has no --remote, all of that is done: there
-is a target, its drives are exported, and the run is told where they are.
+COMMAND may be "plimsoll run" of an experiment that measures other hosts' devices,
+as local-vs-remote does. Without --remote all of that is done: there is a target,
+its drives are exported, and the run knows where they are.
 
 The machines have no other network, and end with this process, also when it is
 killed. Nothing is written outside of --dir but the run directories.
@@ -135,7 +154,8 @@ EXIT STATUS
 		Example: `  plimsoll lab run -- plimsoll run quick
   plimsoll lab run --in my.yaml -- plimsoll run my.yaml --destroy LAB1
   plimsoll lab run -- plimsoll run local-vs-remote --budget 4m
-  plimsoll lab run --target -- ping -c 1 target`,
+  plimsoll lab run --with-target -- ping -c 1 target
+  plimsoll lab run --with-client -- ssh client uptime`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return &exitError{exitUsage, errors.New("which command? For example: plimsoll lab run -- plimsoll run quick")}
@@ -153,7 +173,7 @@ EXIT STATUS
 				return err
 			}
 			if len(onTarget) > 0 && !o.target {
-				return &exitError{exitUsage, errors.New("--on-target needs --target: there is no target to run it on")}
+				return &exitError{exitUsage, errors.New("--on-target needs --with-target: there is no target to run it on")}
 			}
 			options.Note = a.labNote(quiet)
 			return labError(a.labRun(cmd.Context(), options, job))
@@ -168,7 +188,7 @@ EXIT STATUS
 	return cmd
 }
 
-// labNote tells what a lab does.
+// labNote returns a function that prints the steps of a lab.
 func (a *app) labNote(quiet bool) func(string) {
 	return func(text string) {
 		if !quiet {
@@ -177,7 +197,7 @@ func (a *app) labNote(quiet bool) func(string) {
 	}
 }
 
-// labJob is what a lab is started for.
+// labJob is a task for which a lab is started.
 type labJob struct {
 	in       []string    // files to copy into the server
 	onTarget []string    // for the target's shell, before the command
@@ -221,7 +241,7 @@ func (a *app) labRun(ctx context.Context, o lab.Options, job labJob) (err error)
 		}
 		defer stop()
 		job.command = job.remotes.command(job.command, l.Accelerator.Name == "tcg")
-		o.Note("runs " + shellLine(job.command))
+		o.Note("runs " + printable.Command(job.command...))
 	}
 	code, err := lab.Run(ctx, server, lab.Command{Args: job.command}, streams)
 	// What an interrupted command measured is worth keeping.
@@ -237,18 +257,6 @@ func (a *app) labRun(ctx context.Context, o lab.Options, job labJob) (err error)
 	return nil
 }
 
-// shellLine writes a command as a shell takes it.
-func shellLine(args []string) string {
-	var out []string
-	for _, a := range args {
-		if strings.ContainsAny(a, " ()'\"$") {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		out = append(out, a)
-	}
-	return strings.Join(out, " ")
-}
-
 // labBring brings the run directories of a machine out.
 func (a *app) labBring(ctx context.Context, machine string, note func(string)) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
@@ -256,11 +264,11 @@ func (a *app) labBring(ctx context.Context, machine string, note func(string)) e
 	_, missing := os.Lstat(trial.DefaultRuns)
 	brought, err := lab.Bring(ctx, machine, trial.DefaultRuns, ".")
 	for _, dir := range brought {
-		owner.GiveTree(dir)
+		sudouser.GiveTree(dir)
 		note("brought out " + dir)
 	}
 	if missing != nil {
-		owner.GiveTree(trial.DefaultRuns)
+		sudouser.GiveTree(trial.DefaultRuns)
 	}
 	if err != nil {
 		return fmt.Errorf("bring the run directories out of the lab: %w", err)
@@ -268,7 +276,7 @@ func (a *app) labBring(ctx context.Context, machine string, note func(string)) e
 	return nil
 }
 
-// labSummary tells what a lab is.
+// labSummary describes a lab.
 func labSummary(o lab.Options, l *lab.Lab, took time.Duration) string {
 	var drives []string
 	for _, m := range o.Machines {
@@ -297,7 +305,7 @@ func labSummary(o lab.Options, l *lab.Lab, took time.Duration) string {
 
 func newLabAgentCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "agent", Hidden: true, Args: none,
+		Use: "agent", Hidden: true, Args: noArgs,
 		Short: "Serve the host's commands in a guest",
 		RunE: func(*cobra.Command, []string) error {
 			if err := lab.Agent(); err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"plimsoll/internal/lab"
 	"plimsoll/internal/printable"
+	"plimsoll/internal/units/plural"
 )
 
 func newLabUpCommand(a *app, dir func() string) *cobra.Command {
@@ -40,8 +41,8 @@ EXIT STATUS
   3    the image or a program is missing; how to get it is printed
   130  interrupted; the machines are gone`,
 		Example: `  plimsoll lab up
-  plimsoll lab up --target --drives 3 --profile sata-ssd`,
-		Args: none,
+  plimsoll lab up --with-target --drives 3 --profile sata-ssd`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			options, err := o.options(dir())
 			if err != nil {
@@ -56,7 +57,7 @@ EXIT STATUS
 	return cmd
 }
 
-// stayOptions is what the owner of a lab that stays reads on standard input.
+// stayOptions are the options of a lab that stays, which its process reads from standard input.
 type stayOptions struct {
 	Dir      string
 	Keep     bool
@@ -122,7 +123,7 @@ func labUp(ctx context.Context, o lab.Options) error {
 // newLabStayCommand is the owner of a lab that stays.
 func newLabStayCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "stay", Hidden: true, Args: none,
+		Use: "stay", Hidden: true, Args: noArgs,
 		Short: "Own a lab that stays",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var given stayOptions
@@ -152,7 +153,7 @@ EXIT STATUS
   1  it could not be ended; the reason is printed
   2  the command line is wrong`,
 		Example: `  plimsoll lab down`,
-		Args:    none,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := lab.Down(cmd.Context(), dir())
 			if errors.Is(err, lab.NotUpError{}) {
@@ -174,13 +175,13 @@ run directories that are not here yet out into this directory.
 
 EXIT STATUS
   that of the shell or of COMMAND, or
-  1    no lab is up, or it does not answer; the reason is printed
-  2    the command line is wrong
+  1    the lab does not answer; the reason is printed
+  2    the command line is wrong, or no lab is up
   130  interrupted`,
 		Example: `  plimsoll lab shell
   plimsoll lab shell --machine target -- nvme list`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, err := lab.Up(dir(), machine)
+			dir, err := lab.Up(cmd.Context(), dir(), machine)
 			if err != nil {
 				return labError(err)
 			}
@@ -188,8 +189,8 @@ EXIT STATUS
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	cmd.Flags().StringVar(&machine, "machine", lab.Server, "`name` of the machine: server or target")
-	completes(cmd, "machine", completeWords(lab.Server, lab.Target))
+	cmd.Flags().StringVar(&machine, "machine", lab.Server, "`name` of the machine: "+plural.Or(lab.Names()))
+	completeFlag(cmd, "machine", completeWords(lab.Names()...))
 	return cmd
 }
 
@@ -229,7 +230,7 @@ func (a *app) labShell(ctx context.Context, machine string, args []string) error
 	return err
 }
 
-// terminalSizes tells the size of a terminal whenever it changes.
+// terminalSizes sends the size of a terminal whenever it changes.
 func terminalSizes(fd int) (<-chan [2]uint16, func()) {
 	sizes := make(chan [2]uint16, 1)
 	changed := make(chan os.Signal, 1)

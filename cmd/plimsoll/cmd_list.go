@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -9,14 +9,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/examples"
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/finding/published"
+	"plimsoll/internal/report"
+	"plimsoll/internal/units/plural"
 )
 
-// listed is a built-in experiment as `plimsoll list --json` prints it.
-type listed struct {
+// listedExperiment is a built-in experiment as `plimsoll list --json` prints it.
+type listedExperiment struct {
 	Name      string   `json:"name"`
+	Group     string   `json:"group"` // of experiments that answer such questions
 	Question  string   `json:"question"`
 	Stacks    int      `json:"stacks"`
 	Workloads int      `json:"workloads"`
@@ -26,58 +28,94 @@ type listed struct {
 	Seconds   float64  `json:"estimated_seconds"`
 }
 
+// questions groups the built-in experiments by question: those to start with first.
+var questions = []struct {
+	title       string
+	experiments []string
+}{
+	{"Start here", []string{"quick", "directory", "host-filesystems", "density"}},
+	{"Which storage setup for containers?", []string{"data-volumes", "storage-drivers", "nvme", "loop-illusion",
+		"write-scaling", "striping", "small-files"}},
+	{"Which options of a file system or device?", []string{"btrfs-blocksize", "btrfs-cow", "ext4-dioread",
+		"io-schedulers"}},
+	{"What does a drive do, and where does latency go?", []string{"devices", "latency", "software-stack"}},
+	{"How many servers does a host carry?", []string{"node", "elasticity", "valley", "fio-scaling",
+		"postgresql-scaling", "mysql-scaling", "mysql-users", "cassandra-scaling", "cassandra-dbsize",
+		"mongodb-scaling", "homogeneous"}},
+	{"What do limits cost?", []string{"policies", "policies-scaling", "cassandra-policies", "overload"}},
+	{"Who disturbs whom?", []string{"neighbours", "density-mix", "isolation", "database-neighbours", "heterogeneous"}},
+	{"What does a faster or a remote drive buy?", []string{"local-vs-remote", "remote-paths", "cassandra-assignment",
+		"cassandra-media", "cassandra-remote", "mongodb-media", "mysql-media"}},
+}
+
 func newListCommand(a *app) *cobra.Command {
+	paper, page := false, ""
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the experiments that are built in",
-		Long: `List the experiments that are built in: the question that each answers, how
-many stacks and workloads it tries, and how long that takes, about. "plimsoll
-run NAME" runs one; "plimsoll run FILE" runs one of your own.
+		Short: "List the built-in experiments, or the figures of papers that they repeat",
+		Long: `List the built-in experiments by the questions that they answer, those to start
+with first: how many stacks and workloads each tries, and about how long that takes.
+"plimsoll run NAME" runs one; "plimsoll run FILE" runs one of your own.
+
+With --paper, list the figures of three papers instead: which experiment repeats
+each, what differs from the paper, and what the runs here said of it.
 
 EXIT STATUS
   0  printed
   1  it could not be printed
   2  the command line is wrong`,
 		Example: `  plimsoll list
-  plimsoll list --json | jq -r '.[].name'`,
-		Args: none,
+  plimsoll list --json | jq -r '.experiments[].name'
+  plimsoll list --paper
+  plimsoll list --paper --json | jq -r '.figures[] | select(.repeats == "whole") | .command'`,
+		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if paper {
+				said, err := a.claimsHere(nil)
+				if err != nil {
+					return err
+				}
+				all := published.ListFigures(said)
+				return a.answer(report.Answer{Kind: "figures of papers", Title: "Figures of papers, and what repeats them",
+					Verdict: published.FigureSummary(all), Sections: published.FigureSections(all)},
+					struct {
+						Figures any `json:"figures"`
+					}{all}, page)
+			}
+			if page != "" {
+				return &exitError{exitUsage, errors.New("--html is of --paper: the list of experiments is no page")}
+			}
 			if err := a.list(); err != nil {
 				return &exitError{code: exitFailure, err: err}
 			}
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&paper, "paper", false, "list the figures of papers that experiments repeat")
+	cmd.Flags().StringVar(&page, "html", "", "with --paper: `file` to write the list to, as a page")
 	cmd.Flags().BoolVar(&a.jsonOutput, "json", false, "print JSON")
 	return cmd
 }
 
 func (a *app) list() error {
-	var all []listed
-	for _, name := range examples.List() {
-		e, err := loadExperiment(name, "")
-		if err != nil {
-			return err
+	var all []listedExperiment
+	for _, q := range questions {
+		for _, name := range q.experiments {
+			l, err := listExperiment(name, q.title)
+			if err != nil {
+				return err
+			}
+			all = append(all, l)
 		}
-		stacks := len(e.Stacks)
-		experiment.AddControl(e) // which a run measures as well
-		l := listed{
-			Name: e.Name, Question: e.Question, Stacks: stacks, Workloads: len(e.Workloads),
-			Trials: len(experiment.Trials(e, 0)), Seconds: experiment.Estimate(e).Seconds(),
-		}
-		l.Scales = e.Scales
-		if e.Mixed() {
-			l.Mixes = len(e.Mixes)
-		}
-		all = append(all, l)
 	}
 	if a.jsonOutput {
-		out := json.NewEncoder(a.data())
-		out.SetIndent("", "  ")
-		return out.Encode(all)
+		return a.document("experiments", all)
 	}
 	var out strings.Builder
-	for _, l := range all {
+	for i, l := range all {
+		if i == 0 || l.Group != all[i-1].Group {
+			fmt.Fprintf(&out, "%s%s\n", strings.Repeat("\n", min(i, 1)), l.Group)
+		}
 		about := time.Duration(l.Seconds * float64(time.Second)).Round(10 * time.Second)
 		running := plural.Count(l.Workloads, "workload")
 		if l.Mixes > 0 {
@@ -87,9 +125,31 @@ func (a *app) list() error {
 		if len(l.Scales) > 0 {
 			scales = "; --scale " + plural.Or(l.Scales)
 		}
-		fmt.Fprintf(&out, "%s: %s, %s, %s, about %s%s\n  %s\n", l.Name,
+		fmt.Fprintf(&out, "  %s: %s, %s, %s, about %s%s\n      %s\n", l.Name,
 			plural.Count(l.Stacks, "stack"), running, plural.Count(l.Trials, "trial"), about, scales, l.Question)
 	}
 	_, err := io.WriteString(a.stdout, out.String())
 	return err
+}
+
+// listExperiment returns the entry of a built-in experiment.
+func listExperiment(name, group string) (listedExperiment, error) {
+	e, err := loadExperiment(name, "")
+	if err != nil {
+		return listedExperiment{}, err
+	}
+	l := listedExperiment{
+		Name:      e.Name,
+		Group:     group,
+		Question:  e.Question,
+		Stacks:    len(e.Stacks),
+		Workloads: len(e.Workloads),
+		Scales:    e.Scales,
+	}
+	if e.Mixed() {
+		l.Mixes = len(e.Mixes)
+	}
+	experiment.AddControl(e) // which a run measures as well
+	l.Trials, l.Seconds = len(experiment.Trials(e, 0)), experiment.Estimate(e).Seconds()
+	return l, nil
 }

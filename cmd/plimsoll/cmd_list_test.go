@@ -10,13 +10,13 @@ import (
 
 func TestListTellsWhatEachExperimentTakes(t *testing.T) {
 	asJSON, _ := plimsoll(t, exitOK, "list", "--json")
-	var all []listed
+	var all struct{ Experiments []listedExperiment }
 	if err := json.Unmarshal([]byte(asJSON), &all); err != nil {
 		t.Fatal(err)
 	}
 	table, _ := plimsoll(t, exitOK, "list")
-	byName := map[string]listed{}
-	for _, l := range all {
+	byName := map[string]listedExperiment{}
+	for _, l := range all.Experiments {
 		byName[l.Name] = l
 		if l.Question == "" || l.Seconds <= 0 {
 			t.Errorf("%s lacks its question or its time: %+v", l.Name, l)
@@ -29,6 +29,11 @@ func TestListTellsWhatEachExperimentTakes(t *testing.T) {
 		if _, ok := byName[name]; !ok {
 			t.Errorf("%s is not listed", name)
 		}
+	}
+	first := all.Experiments[:4]
+	if first[0].Name != "quick" || first[3].Name != "density" || first[3].Group != "Start here" ||
+		!strings.HasPrefix(table, "Start here\n  quick: ") || strings.Count(table, "\n\n") != len(questions)-1 {
+		t.Errorf("those to start with are not first, or groups have no titles:\n%s", table)
 	}
 	quick := byName["quick"]
 	if quick.Stacks != 9 || quick.Workloads != 2 || quick.Trials != (quick.Stacks+1)*quick.Workloads*(5+1) {

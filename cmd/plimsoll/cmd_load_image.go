@@ -7,11 +7,11 @@ import (
 
 	"plimsoll/internal/database"
 	"plimsoll/internal/database/loader"
-	"plimsoll/internal/image"
-	"plimsoll/internal/inputfile"
+	"plimsoll/internal/stack/image"
+	"plimsoll/internal/state/inputfile"
 )
 
-// newLoadImageCommand is what fills a new directory for a database from an image.
+// newLoadImageCommand returns the command that fills a new directory for a database from an image.
 func newLoadImageCommand(a *app) *cobra.Command {
 	var c loader.Config
 	var account string
@@ -20,7 +20,7 @@ func newLoadImageCommand(a *app) *cobra.Command {
 		Short: "Load records into a directory with a database from an image",
 		Long: `Lay out records in a new directory, with a database whose image is unpacked in
 --root. Its programs run as --account, and see nothing of this host but the new
-directory. Runs start it; docs/databases.md tells about it.
+directory. Runs start it; docs/reference/databases.md explains it.
 
 EXIT STATUS
   0    loaded
@@ -30,7 +30,7 @@ EXIT STATUS
 		Example: `  plimsoll load-image --root /tmp/root --dir /mnt/data --scratch /tmp/work \
     --account 999:999 --env PATH=/usr/bin layout.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := needed(cmd, "root", "dir", "scratch", "account"); err != nil {
+			if err := requireOne(cmd, "root", "dir", "scratch", "account"); err != nil {
 				return err
 			}
 			text, err := inputfile.Read(args[0], inputfile.MaxText)

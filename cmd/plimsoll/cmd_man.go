@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/manpage"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/cli/manpage"
+	"plimsoll/internal/units/plural"
 )
 
-// newManCommand is for whoever installs or packages plimsoll. The pages belong
-// to who writes them, also under sudo.
+// newManCommand returns the command that writes manual pages, for packagers. The pages belong to the user, also under
+// sudo.
 func newManCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "man DIRECTORY", Hidden: true, Args: exactly(1, "the directory to write manual pages into"),

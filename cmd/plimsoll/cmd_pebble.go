@@ -11,24 +11,23 @@ import (
 	"plimsoll/internal/database/pebble"
 )
 
-// newServePebbleCommand is what instances of the embedded server run: see package
-// database.
+// newServePebbleCommand returns the command that instances of the embedded server run: see package database.
 func newServePebbleCommand(a *app) *cobra.Command {
 	c := pebble.Config{Params: database.PebbleDefaults(), Log: a.stderr}
 	cmd := &cobra.Command{
-		Use: database.PebbleServe, Hidden: true, Args: none,
+		Use: database.PebbleServe, Hidden: true, Args: noArgs,
 		Short: "Serve an embedded key-value store on a unix socket",
 		Long: `Serve the embedded key-value store that "plimsoll load-pebble" laid out in a
 directory, on a unix socket, until SIGTERM. Runs start it for experiments whose
-database is pebble; docs/databases.md tells about it.
+database is pebble; docs/reference/databases.md explains it.
 
 EXIT STATUS
-  0  told to end, and did well
+  0  shown to end, and did well
   1  it could not go on: a full or failed device, corrupt data
   2  the command line is wrong`,
 		Example: `  plimsoll serve-pebble --dir /mnt/data --listen /tmp/kv.sock --cache 64MiB`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := needed(cmd, "dir", "listen"); err != nil {
+			if err := requireOne(cmd, "dir", "listen"); err != nil {
 				return err
 			}
 			return failure(pebble.Serve(cmd.Context(), c))
@@ -42,7 +41,7 @@ EXIT STATUS
 	return cmd
 }
 
-// newLoadPebbleCommand is what fills a new directory for it.
+// newLoadPebbleCommand returns the command that fills a new directory for the embedded server.
 func newLoadPebbleCommand(a *app) *cobra.Command {
 	var (
 		dir    string
@@ -50,7 +49,7 @@ func newLoadPebbleCommand(a *app) *cobra.Command {
 		params = database.PebbleDefaults()
 	)
 	cmd := &cobra.Command{
-		Use: database.PebbleLoad, Hidden: true, Args: none,
+		Use: database.PebbleLoad, Hidden: true, Args: noArgs,
 		Short: "Load records into a directory for the embedded key-value store",
 		Long: `Lay out records for "plimsoll serve-pebble" in a new or empty directory. The same
 flags give the same data, and all of it is on the device in the end.
@@ -62,7 +61,7 @@ EXIT STATUS
   130  interrupted; the directory is of no use`,
 		Example: `  plimsoll load-pebble --dir /mnt/data --records 1000000 --fields 10 --field-bytes 100`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := needed(cmd, "dir", "records"); err != nil {
+			if err := requireOne(cmd, "dir", "records"); err != nil {
 				return err
 			}
 			if err := d.Check(); err != nil {
@@ -108,16 +107,14 @@ func (f pebbleParam) String() string {
 
 func (f pebbleParam) Set(text string) error { return f.params.Set(f.key, text) }
 
-func (f pebbleParam) Type() string { return pebbleParamType }
+// Type returns the name of its values in help.
+func (f pebbleParam) Type() string { return "value" }
 
-// pebbleParamType is what the help calls its values.
-const pebbleParamType = "value"
-
-// needed refuses a command line without one of these flags.
-func needed(cmd *cobra.Command, flags ...string) error {
+// requireOne refuses a command line without one of these flags.
+func requireOne(cmd *cobra.Command, flags ...string) error {
 	for _, name := range flags {
 		if !cmd.Flags().Changed(name) {
-			return fmt.Errorf("%s needs --%s; %s --help lists the flags", called(cmd), name, cmd.CommandPath())
+			return fmt.Errorf("%s needs --%s; %s --help lists the flags", commandName(cmd), name, cmd.CommandPath())
 		}
 	}
 	return nil

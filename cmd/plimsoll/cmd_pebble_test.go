@@ -19,7 +19,7 @@ import (
 
 	"plimsoll/internal/database"
 	"plimsoll/internal/database/client"
-	"plimsoll/internal/hosttest"
+	"plimsoll/internal/testkit/hosttest"
 	"plimsoll/internal/workload"
 )
 
@@ -64,7 +64,7 @@ func (e *embedded) start(s workload.Step) (cmd *exec.Cmd, stderr *bytes.Buffer) 
 // exit is how a step's process ended.
 func (e *embedded) exit(cmd *exec.Cmd, stderr *bytes.Buffer) workload.Exit {
 	e.t.Helper()
-	timer := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	timer := time.AfterFunc(hang, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	code := exitCode(e.t, cmd.Wait())
 	x := workload.Exit{Code: code, Stderr: stderr.String()}
@@ -86,7 +86,7 @@ func (e *embedded) serve() (cmd *exec.Cmd, stderr *bytes.Buffer, c client.Client
 	e.t.Helper()
 	cmd, stderr = e.start(e.kind.Serve(e.data))
 	e.t.Cleanup(func() { _ = cmd.Process.Kill() })
-	within(e.t, 20*time.Second, "the server answers", func() bool {
+	within(e.t, hang, "the server answers", func() bool {
 		var err error
 		c, err = client.Dial(e.t.Context(), e.kind.Client().Name, e.client())
 		return err == nil
@@ -149,7 +149,7 @@ func TestEmbeddedServerIsKilled(t *testing.T) {
 			}
 		})
 	}
-	within(t, 30*time.Second, "some records are inserted", func() bool {
+	within(t, hang, "some records are inserted", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(done) > 300
@@ -178,7 +178,7 @@ func TestEmbeddedServerIsKilled(t *testing.T) {
 func TestEmbeddedLoaderIsKilled(t *testing.T) {
 	e := newEmbedded(t, database.Dataset{Records: 50000, Fields: 10, FieldBytes: 100, Seed: 5})
 	cmd, stderr := e.start(e.kind.Load(e.data, e.dataset))
-	within(t, 20*time.Second, "records are written", func() bool { return e.exists("data/loading/*.sst") })
+	within(t, hang, "records are written", func() bool { return e.exists("data/loading/*.sst") })
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -203,8 +203,8 @@ func TestEmbeddedServerFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"serve-pebble", "--dir", "d", "--listen", "s", "--cache", "1k"}, `--cache: "1k" cannot be used: write a size`},
-		{[]string{"serve-pebble", "--dir", "d", "--listen", "s", "--sync", "yes"}, "write true or false"},
+		{[]string{"serve-pebble", "--dir", "d", "--listen", "s", "--cache", "1k"}, `--cache takes a size from 1MiB to 1TiB, not "1k": write`},
+		{[]string{"serve-pebble", "--dir", "d", "--listen", "s", "--sync", "maybe"}, "--sync takes true or false"},
 		{[]string{"serve-pebble", "--dir", "d"}, "serve-pebble needs --listen"},
 		{[]string{"load-pebble", "--dir", "d"}, "load-pebble needs --records"},
 		{[]string{"load-pebble", "--dir", "d", "--records", "0"}, "0 records: write"},

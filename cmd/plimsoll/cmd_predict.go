@@ -4,15 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/inputfile"
 	"plimsoll/internal/model"
 	"plimsoll/internal/report"
+	"plimsoll/internal/state/inputfile"
+
+	"plimsoll/internal/printable"
 )
 
 // mostModel is more than any model's file has.
@@ -20,39 +22,45 @@ const mostModel = 64 << 20
 
 // predictFlags are the flags of predict as they were written.
 type predictFlags struct {
-	mix, over, host, objective, against, speed, next, page string
+	mix, over, host, objective, against, speed, calibrate, next, page string
 
-	limits    map[string]*string // by key
-	elsewhere bool
+	limits   map[string]*string // by key
+	external bool
 }
 
 func newPredictCommand(a *app) *cobra.Command {
 	flags := predictFlags{limits: map[string]*string{}}
 	cmd := &cobra.Command{
 		Use:   "predict MODEL --mix 'C: 4' [--memory 64GiB ...]",
-		Short: "Predict what instances would do together, by a model of runs",
-		Long: `Say what so many instances of each class would do together on a host: operations a
-second, mean and p99 latency, each with an interval of 90%, what binds them, and
-what a percent more of each resource would buy. Nothing is measured.
+		Short: "Predict how instances would perform together",
+		Long: `Predict what instances of each class would do together on a host: operations a
+second, mean and p99 latency, each with an interval of 90%. The bottleneck is the
+resource of which 1% more helps most: that is printed for each. Nothing is measured.
 
-The host is the one that the class was measured on, with what --host FILE and the
+The host is the one that the class was measured on, with what --host-file and the
 flags say in place of its own. FILE has the keys of "host:" in an experiment file,
-which are the flags' names, and drives with their targets: docs/model.md. 'C: 4 on a'
-stands on the drive a. The load generator shares the host's processors, as it
-did when the runs were measured, unless --asked-from-elsewhere says that it does
-not.
+which are the flags' names, and drives with their targets:
+docs/how-to/predict-and-plan.md. 'C: 4 on a' stands on the drive a. The load
+generator shares the host's processors, as it did when the runs were measured,
+unless --external-clients says that it does not.
 
 --over n=1..16 asks for each number of instances, and says how many the host would
 carry: its load line. --over memory=1GiB..8GiB, or any other limit, asks over that.
 
+--calibrate RUN carries the model to another host or drive: one measured point of
+a class there is enough. What its operations take of time is scaled so that the
+point is met, and how far off the model was without it is printed. The host asked
+about is then that of the run; name its drives in --host-file.
+
 --next FILE writes the experiment file of the run, of one more point, that would
 make the interval of the answer narrower most for its time.
 
-What lies outside of what was measured is marked, and its interval is wider the
-farther it does. Where the model knows nothing, it refuses, and says which run
-would teach it. --against RUN holds the model against a run that came later.
+Extrapolations are marked, and their intervals widen with the distance. Where the
+model knows nothing, it refuses, and says which run would teach it. --against RUN
+holds the model against a run that came later.
 
-MODEL is a file that "plimsoll fit" wrote. docs/model.md has the equations.
+MODEL is a file that "plimsoll fit" wrote. docs/explanation/model.md has the
+equations.
 
 EXIT STATUS
   0  predicted
@@ -62,7 +70,7 @@ EXIT STATUS
   plimsoll predict model.json --mix C --over n=1..16 --memory 2GiB
   plimsoll predict model.json --mix 'C: 3, A: 2' --read-iops 20000
   plimsoll predict model.json --mix 'C: 6' --over memory=500MiB..4GiB
-  plimsoll predict model.json --mix C --over n=1..16 --page predicted.html
+  plimsoll predict model.json --mix C --over n=1..16 --html predicted.html
   plimsoll predict model.json --against last`,
 		Args: exactly(1, "a model's file"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -80,23 +88,27 @@ EXIT STATUS
 	f := cmd.Flags()
 	f.StringVar(&flags.mix, "mix", "", "`classes` and how many instances of each: 'C: 4, A: 2'")
 	f.StringVar(&flags.over, "over", "", "`factor` to ask over, and its ends: n=1..16 or memory=1GiB..8GiB")
-	f.StringVar(&flags.host, "host", "", "`file` of what the host has")
+	f.StringVar(&flags.host, "host-file", "", "`file` of what the host has")
 	f.StringVar(&flags.speed, "speed", "", "how fast processors are: a `factor`, or a run of one of the classes on "+
 		"such a host")
-	f.StringVar(&flags.next, "next", "", "`file` to write the run to that would tell most about the question for its time")
-	f.StringVar(&flags.page, "page", "", "`file` to write the answer to, as a page with figures")
+	f.StringVar(&flags.calibrate, "calibrate", "", "`run` of one point or more of the classes on the host that is asked "+
+		"about")
+	f.StringVar(&flags.next, "next", "", "`file` to write the run to that would show most about the question for its time")
+	f.StringVar(&flags.page, "html", "", "`file` to write the answer to, as a page with figures")
 	f.StringVar(&flags.objective, "objective", "", "`limit` that the load line is to meet: p99=10ms")
-	f.BoolVar(&flags.elsewhere, "asked-from-elsewhere", false, "clients run on another host")
+	f.BoolVar(&flags.external, "external-clients", false, "clients run on another host")
 	for _, limit := range experiment.LimitsByKey() {
 		if key, says := limit[0], limit[1]; key != "cpuset" {
-			flags.limits[key] = f.String(key, "", strings.ToLower(says[:1])+strings.TrimSuffix(says[1:], "."))
+			flags.limits[key] = f.String(key, "", says)
 		}
 	}
 	f.StringVar(&flags.against, "against", "", "`run` to hold the model against")
 	f.BoolVar(&a.jsonOutput, "json", false, "print everything as JSON")
-	for _, other := range []string{"mix", "over", "host", "objective", "speed", "next", "page"} {
-		excludes(cmd, "against", other)
+	for _, other := range []string{"mix", "over", "host-file", "objective", "speed", "calibrate", "next",
+		"html"} {
+		mutuallyExclusive(cmd, "against", other)
 	}
+	mutuallyExclusive(cmd, "calibrate", "speed")
 	return cmd
 }
 
@@ -108,19 +120,19 @@ func readModel(name string) (*model.Model, error) {
 	}
 	m, err := model.Read(text)
 	if err != nil {
-		return nil, &exitError{exitFailure, fmt.Errorf("%s: %w", name, err)}
+		return nil, &exitError{exitUsage, fmt.Errorf("%s: %w", name, err)}
 	}
 	return m, nil
 }
 
 func (a *app) holdAgainst(m *model.Model, name string) error {
-	_, run, err := readRun([]string{name})
+	_, run, err := a.readRun([]string{name})
 	if err != nil {
 		return err
 	}
 	held := m.Hold(run)
 	if a.jsonOutput {
-		err = report.PredictedJSON(a.data(), held)
+		err = a.document("", held)
 	} else {
 		err = report.HeldAgainst(a.styled(), held, a.terminalOptions())
 	}
@@ -131,7 +143,7 @@ func (a *app) holdAgainst(m *model.Model, name string) error {
 }
 
 func (f *predictFlags) predict(a *app, m *model.Model) error {
-	ask, over, limit, err := f.asked(m)
+	m, ask, over, limit, err := f.parse(a, m)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -169,7 +181,7 @@ func (f *predictFlags) predict(a *app, m *model.Model) error {
 		}
 	}
 	if a.jsonOutput {
-		err = report.PredictedJSON(a.data(), answer)
+		err = a.document("", answer)
 	} else {
 		err = show(a.styled())
 	}
@@ -179,19 +191,21 @@ func (f *predictFlags) predict(a *app, m *model.Model) error {
 	return nil
 }
 
-// asked reads what is asked; all that is wrong with it is said at once.
-func (f *predictFlags) asked(m *model.Model) (ask model.Ask, over model.Over, p99 float64, err error) {
+// parse returns the question that the flags ask, and the model that answers it: m, or m as it is on another host. The
+// error has all problems.
+func (f *predictFlags) parse(a *app, m *model.Model) (of *model.Model, ask model.Ask, over model.Over, p99 float64,
+	err error) {
 	var wrong []error
 	if f.mix == "" {
-		return ask, over, 0, errors.New("predict takes --mix, such as --mix 'C: 4'; plimsoll predict --help shows how")
+		return m, ask, over, 0, errors.New("predict takes --mix, such as --mix 'C: 4'; plimsoll predict --help shows how")
 	}
 	ask.Tenants, err = m.ParseMix(f.mix)
 	if err != nil {
-		return ask, over, 0, err
+		return m, ask, over, 0, err
 	}
 	class, err := m.Find(ask.Tenants[0].Class)
 	if err != nil {
-		return ask, over, 0, err
+		return m, ask, over, 0, err
 	}
 	kind := m.HostOf(class)
 	if f.host != "" {
@@ -201,9 +215,15 @@ func (f *predictFlags) asked(m *model.Model) (ask model.Ask, over model.Over, p9
 		}
 		wrong = append(wrong, err)
 	}
+	if f.calibrate != "" {
+		m, kind.Host, err = f.calibrated(a, m, kind, ask.Tenants)
+		if err != nil {
+			return m, ask, over, 0, err
+		}
+	}
 	ask.Host, ask.Drives = kind.Host, kind.Drives
 	if f.speed != "" {
-		ask.Host.Speed, err = f.speedOf(m)
+		ask.Host.Speed, err = f.speedOf(a, m)
 		wrong = append(wrong, err)
 	}
 	for _, limit := range experiment.LimitsByKey() {
@@ -217,12 +237,12 @@ func (f *predictFlags) asked(m *model.Model) (ask model.Ask, over model.Over, p9
 		}
 		ask.Host = ask.Host.With(limits)
 	}
-	if f.elsewhere {
+	if f.external {
 		ask.Host.Machine = 0
 	}
 	if h := ask.Host; h.Machine > 0 && h.CPUs > h.Machine {
-		wrong = append(wrong, fmt.Errorf("%v processors for instances are more than the %v that they shared with those who "+
-			"ask them when they were measured: add --asked-from-elsewhere", h.CPUs, h.Machine))
+		wrong = append(wrong, fmt.Errorf("%v processors for instances are more than the %v that they shared with "+
+			"their clients when they were measured: add --external-clients", h.CPUs, h.Machine))
 	}
 	if f.objective != "" {
 		objective, bad := experiment.ParseObjective(f.objective)
@@ -246,10 +266,10 @@ func (f *predictFlags) asked(m *model.Model) (ask model.Ask, over model.Over, p9
 			wrong = append(wrong, errors.New("--over n is of one class: name one in --mix"))
 		}
 	}
-	return ask, over, p99, errors.Join(wrong...)
+	return m, ask, over, p99, errors.Join(wrong...)
 }
 
-// writeNext writes the experiment file of the run that would tell most.
+// writeNext writes the experiment file of the run that would improve the model most.
 func (f *predictFlags) writeNext(a *app, m *model.Model, ask model.Ask) error {
 	next, err := m.Next(ask)
 	if err != nil {
@@ -262,15 +282,39 @@ func (f *predictFlags) writeNext(a *app, m *model.Model, ask model.Ask) error {
 		return nil
 	}
 	if a.jsonOutput {
-		return report.PredictedJSON(a.data(), next)
+		return a.document("", next)
 	}
-	return a.printed(func(w io.Writer) error { return report.WouldTell(w, next, a.terminalOptions()) },
-		fmt.Sprintf("The run is in %s: sudo plimsoll run %s, and then plimsoll fit with it and those before it.\n", f.next,
-			f.next))
+	return a.printWithLine(func(w io.Writer) error { return report.WouldTell(w, next, a.terminalOptions()) },
+		fmt.Sprintf("The run is in %s: %s, and then plimsoll fit with it and those before it.\n", f.next,
+			printable.AsRoot("run", f.next)))
 }
 
-// speedOf reads how fast processors are: a factor, or a run that tells.
-func (f *predictFlags) speedOf(m *model.Model) (float64, error) {
+// calibrated returns the model as it is on the host of a run, and the host that is asked about: that one, unless a host
+// file says which.
+func (f *predictFlags) calibrated(a *app, m *model.Model, kind model.HostKind, tenants []model.Tenant) (*model.Model,
+	model.Host, error) {
+	_, run, err := a.readRun([]string{f.calibrate})
+	if err != nil {
+		return m, kind.Host, err
+	}
+	var names []string
+	for _, t := range tenants {
+		if !slices.Contains(names, t.Class) {
+			names = append(names, t.Class)
+		}
+	}
+	there, host, err := m.Calibrated(run, kind.Drives, names)
+	if err != nil {
+		return m, host, fmt.Errorf("--calibrate %s: %w", f.calibrate, err)
+	}
+	if f.host != "" {
+		host = kind.Host
+	}
+	return there, host, nil
+}
+
+// speedOf returns the relative speed of processors, from a factor or a run.
+func (f *predictFlags) speedOf(a *app, m *model.Model) (float64, error) {
 	speed, err := strconv.ParseFloat(f.speed, 64)
 	if err == nil && !(speed >= 0.01 && speed <= 100) {
 		return 0, fmt.Errorf("--speed %s: it is a factor from 0.01 to 100, or a run of such a host", f.speed)
@@ -278,7 +322,7 @@ func (f *predictFlags) speedOf(m *model.Model) (float64, error) {
 	if err == nil {
 		return speed, nil
 	}
-	_, run, err := readRun([]string{f.speed})
+	_, run, err := a.readRun([]string{f.speed})
 	if err == nil {
 		speed, err = m.Speed(run)
 	}

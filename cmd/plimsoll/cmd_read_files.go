@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newReadFilesCommand fills the page cache with what a server will read. A step of a
-// workload starts it in the place of an instance, so that the instance is charged.
+// newReadFilesCommand returns the command that reads files of a server into the page cache. A workload's step starts
+// it in the place of an instance, so that the pages are charged to the instance.
 func newReadFilesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "read-files DIRECTORY", Hidden: true, Args: exactly(1, "the directory whose files to read"),

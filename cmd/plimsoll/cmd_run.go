@@ -3,20 +3,23 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/cli/preview"
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/field"
 	"plimsoll/internal/finding"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/stack"
 	"plimsoll/internal/trial"
-	"plimsoll/internal/units"
 )
 
 // newRunCommand returns the command. Its options stay as they were typed: prepareRun
@@ -25,16 +28,16 @@ func newRunCommand(a *app) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
 		Use:   "run EXPERIMENT | --resume RUN",
-		Short: "Run an experiment and say what it found",
+		Short: "Run an experiment; changes to the host are undone",
 		Long: `Run an experiment: a built-in one by its name (plimsoll list), or a file. Its
-trials run interleaved in random blocks; each result is stored when its trial
-ends. At the end the findings are printed and report.html is written into the
-run directory.
+trials run interleaved in random rounds; each result is stored when its trial
+ends. At the end the verdict and two tables are printed (plimsoll show --full prints
+the rest), and report.html is written into the run directory.
 
---budget gives the whole run a time: every stack gets a few trials first, and
-those that are known least, or cannot be told apart yet, get the rest. Without
-it, each gets as many trials as the experiment says. A trial that may run for
-more than 40s ends once its mean is known; --fixed has it take its whole time.
+--budget gives the whole run a time: every stack gets a few trials first, and the
+rest of the time goes to the closest and noisiest comparisons. Without it, each
+gets as many trials as the experiment says. A trial that may run for more than 40s
+ends once its mean is known; --fixed has it take its whole time.
 
 --on puts a device or a directory of this host in the place of the loop devices
 of an experiment; several --on measure each stack on each device, under the names
@@ -42,7 +45,7 @@ of both. --jobs and --size fit its load to the host. --precondition snia brings 
 solid-state drive into its steady state first: twice the whole device, then the
 workload itself until it is steady.
 
---trace records what block requests do while a trial is measured, and tells where
+--trace records what block requests do while a trial is measured, and shows where
 the latency of an I/O is spent: in the application, the kernel, the block layer,
 the driver, the fabric, the device. It costs some of the speed, so that traced
 trials are compared with traced ones. On a host that cannot trace, trials are
@@ -55,8 +58,8 @@ a signature, say so for that very device:
 
   --destroy S4EVNF0M123456=signature,partitioned
 
-What others do meanwhile on the disks, and with the processors, is measured with
-every trial, and said under the verdict when it matters. A busy host, and another
+The load of other processes on the disks and the processors is measured with every
+trial, and the verdict warns if it mattered. A busy host, and another
 run that is under way, are said at the start.
 
 Ctrl-C ends a run cleanly: all is undone, results are kept, --resume goes on.
@@ -71,7 +74,7 @@ EXIT STATUS
        when there was nothing left to do, and nothing was changed
   1    the run could not go on
   2    the command line or the experiment file is wrong
-  3    this host can do no trial of it
+  3    this host cannot run it
   4    a device is protected; nothing was touched
   5    some trials failed; their reasons are in the results
   130  interrupted; everything was undone, the results so far are kept`,
@@ -83,6 +86,8 @@ EXIT STATUS
   sudo plimsoll run quick --on dir:/srv/data --budget 3m
   sudo plimsoll run nvme.yaml --destroy S4EVNF0M123456
   plimsoll run directory --runtime 10s --repeat 7
+  sudo plimsoll run homogeneous --only 'T-*' --budget 10m
+  plimsoll run --figure msst17-6a --scale paper --dry-run
   sudo plimsoll run --resume last`,
 		Args: atMostOne("one experiment"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args, o) },
@@ -91,19 +96,32 @@ EXIT STATUS
 	}
 	f := cmd.Flags()
 	o.addTo(f)
-	f.StringVarP(&o.out, "out", "o", "", "run `directory` (default: "+trial.DefaultRuns+"/RUN-ID)")
+	f.StringVarP(&o.out, "output", "o", "", "run `directory` (default: "+trial.DefaultRuns+"/RUN-ID)")
+	f.StringVar(
+		&o.figure,
+		"figure",
+		"",
+		"`id` of a paper's figure, such as msst17-8c, whose experiment to run (plimsoll list --paper)",
+	)
 	f.StringVar(&o.resume, "resume", "", "go on with this `RUN`")
-	f.StringArrayVar(&o.destroy, "destroy", nil, "a `device`, by serial or path, that may be overwritten, or a schema; repeatable")
+	f.StringArrayVar(
+		&o.destroy,
+		"destroy",
+		nil,
+		"`device`, by serial or path, that may be overwritten, or a schema; repeatable",
+	)
 	f.StringVar(&o.keepData, "keep-data", "8GiB", "keep data that was loaded for servers, below the state directory, for "+
 		"later runs: up to this `size` in all; 0 neither keeps nor uses any")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print the trials, what would be changed on the host, and the time it "+
-		"would take")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be changed on the host, the time it would take, and what "+
+		"would keep the run from starting")
+	f.BoolVar(&o.verbose, "verbose", false, "with --dry-run: print each trial, too, in their order")
 	f.BoolVar(&a.jsonOutput, "json", false, "print results and findings as JSON, and no progress")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
-	completes(cmd, "resume", completeRuns(1))
-	completes(cmd, "destroy", completeDevices)
-	completes(cmd, "on", completeDevices)
-	completes(cmd, "precondition", completeWords("snia"))
+	_ = f.MarkHidden("host") // as --no-limits was called
+	completeFlag(cmd, "resume", completeRuns(1))
+	completeFlag(cmd, "destroy", completeDevices)
+	completeFlag(cmd, "on", completeDevices)
+	completeFlag(cmd, "precondition", completeWords("snia"))
 	return cmd
 }
 
@@ -119,11 +137,17 @@ func (a *app) run(cmd *cobra.Command, args []string, o runOptions) error {
 			return err
 		}
 	}
+	if !o.dryRun {
+		options.Secrets, err = trial.TakeSecrets(options.Experiment)
+		if err != nil {
+			return &exitError{exitUsage, err}
+		}
+	}
 	if err := trial.Ask(cmd.Context(), options.Experiment); err != nil {
 		return runError(err, "")
 	}
 	if o.dryRun {
-		return a.dryRun(cmd.Context(), options)
+		return a.dryRun(cmd.Context(), options, o)
 	}
 	if !options.Resume {
 		previews, refused, err := trial.DryRun(cmd.Context(), options)
@@ -133,6 +157,9 @@ func (a *app) run(cmd *cobra.Command, args []string, o runOptions) error {
 		if err = errors.Join(err, refused); err != nil {
 			return runError(err, "")
 		}
+	}
+	for _, w := range preview.Pointless(options.Experiment) {
+		fmt.Fprintf(a.stderr, "warning: %s\n", w)
 	}
 	for _, w := range watch.Warnings(cmd.Context(), options) {
 		fmt.Fprintf(a.stderr, "warning: %s\n", w)
@@ -168,12 +195,15 @@ func (a *app) prepareRun(args []string, o runOptions) (trial.Options, error) {
 	usage := func(format string, v ...any) (trial.Options, error) {
 		return trial.Options{}, &exitError{exitUsage, fmt.Errorf(format, v...)}
 	}
-	t := trial.Options{State: a.state, Version: version, Command: os.Args, Dir: o.out, Lines: loadLines}
-	keep, err := units.ParseSize(o.keepData)
-	if err != nil || keep < 0 {
-		return usage("--keep-data %q: write a size, such as 8GiB, or 0", o.keepData)
+	if o.verbose && !o.dryRun {
+		return usage("--verbose is of --dry-run: it prints the trials of a run that is not started")
 	}
-	t.Golden, t.Images = a.golden(keep), a.images()
+	t := trial.Options{State: a.state, Version: version, Command: os.Args, Dir: o.out, Lines: loadLines}
+	keep, err := field.Size(0, math.MaxInt64).Like("8GiB, or 0").Parse(o.keepData)
+	if err != nil {
+		return usage("--keep-data %q: %w", o.keepData, err)
+	}
+	t.Golden, t.Images = a.dataStore(keep), a.images()
 	for _, d := range o.destroy {
 		p, err := stack.ParsePermission(d)
 		if err != nil {
@@ -186,21 +216,30 @@ func (a *app) prepareRun(args []string, o runOptions) (trial.Options, error) {
 		if err != nil {
 			return usage("%w", err)
 		}
-		if len(args) > 0 || o.given(more > 0) || o.out != "" {
+		if len(args) > 0 || o.figure != "" || o.anyGiven(more > 0) || o.out != "" {
 			return usage("--resume goes on with a run as it was started: give no experiment and no other settings " +
 				"with it but --budget +TIME, which is so much more")
 		}
-		dir, err := store.Find(store.RunsDir, o.resume)
+		dir, err := store.Find(a.runs, o.resume)
 		if err != nil {
 			return usage("%w", err)
 		}
 		return a.resumeRun(t, dir, more)
 	}
+	args, err = figureAsked(args, o)
+	if err != nil {
+		return usage("%w", err)
+	}
 	if len(args) == 0 {
 		return usage("which experiment? plimsoll list names the built-in ones, anything else is a file")
 	}
 	e, err := loadExperiment(args[0], o.text("scale"))
-	if err = errors.Join(err, settings(e, &t, o)); err != nil {
+	err = errors.Join(err, applySettings(e, &t, o))
+	if budget := o.text("budget"); strings.HasPrefix(budget, "+") {
+		err = errors.Join(err, fmt.Errorf("--budget %s is so much more, for a run that --resume names: a new run takes "+
+			"--budget %s", budget, strings.TrimPrefix(budget, "+")))
+	}
+	if err != nil {
 		return usage("%w", err)
 	}
 	makes := slices.ContainsFunc(e.Workloads, func(w experiment.Workload) bool {
@@ -215,7 +254,7 @@ func (a *app) prepareRun(args []string, o runOptions) (trial.Options, error) {
 	t.Experiment = e
 	t.ID = trial.NewID(e.Name, time.Now().UTC())
 	if t.Dir == "" {
-		t.Dir = filepath.Join(trial.DefaultRuns, t.ID)
+		t.Dir = filepath.Join(a.runs, t.ID)
 	}
 	return t, nil
 }

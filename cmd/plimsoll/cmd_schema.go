@@ -22,7 +22,7 @@ EXIT STATUS
   1  it could not be printed
   2  the command line is wrong`,
 		Example: `  plimsoll schema > experiment.schema.json`,
-		Args:    none,
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			text, err := experiment.Schema(kinds.All())
 			if err != nil {

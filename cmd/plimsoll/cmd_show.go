@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,17 +22,19 @@ import (
 // runArgument explains RUN in the help of every command that takes it.
 const runArgument = `RUN is a run directory, or the id of a run below ./` + store.RunsDir + ` or the beginning
 of one, or "last": the newest run there, which is also taken when RUN is left
-out. A run that was put elsewhere with --out is named by its directory.`
+out. --runs-dir names another directory of runs. A run that --output put in another
+place is named by its directory.`
 
 func newShowCommand(a *app) *cobra.Command {
 	var rewrite bool
 	var objective string
 	cmd := &cobra.Command{
 		Use:   "show [RUN]",
-		Short: "Print what a run found, again",
-		Long: `Print what a run found and the numbers behind it: findings first, then a table
-per workload or mix, problems, the environment, and where the files are. Nothing
-is measured again, and the run may still be under way.
+		Short: "Print the results of a run",
+		Long: `Print what a run found: the verdict, what to use, what to avoid, what to check next,
+and the first two tables. --full prints everything: a table per workload or mix, what
+the verdict was drawn from, comparisons, the environment, and where the files are.
+Nothing is measured again, and the run may still be under way.
 
 ` + runArgument + `
 
@@ -43,16 +46,17 @@ EXIT STATUS
   1  the run cannot be read: damaged, or of another version
   2  the command line is wrong, or there is no such run`,
 		Example: `  plimsoll show
+  plimsoll show --full
   plimsoll show --objective p99=10ms
   plimsoll show last --json | jq '.findings[].title'
   plimsoll show quick-2026 --report`,
 		Args: atMostOne("one run"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir, run, err := readRun(args)
+			dir, run, err := a.readRun(args)
 			if err != nil {
 				return err
 			}
-			if err := askOther(run, objective); err != nil {
+			if err := setObjective(run, objective); err != nil {
 				return &exitError{exitUsage, err}
 			}
 			findings := finding.All(run)
@@ -76,18 +80,19 @@ EXIT STATUS
 	cmd.Flags().StringVar(&objective, "objective", "",
 		"say how many instances the host carries for another objective than the run's, such as `p99=10ms,standalone=50%`; "+
 			"the stored run stays as it is")
-	excludes(cmd, "json", "report")
+	cmd.Flags().BoolVar(&a.full, "full", false, "print everything that the run found")
+	mutuallyExclusive(cmd, "json", "report")
 	return cmd
 }
 
-// askOther has a run that was read answer for another objective; "" for its own.
-func askOther(run *result.Run, text string) error {
+// setObjective replaces the objective of a run that was read; "" keeps its own.
+func setObjective(run *result.Run, text string) error {
 	if text == "" {
 		return nil
 	}
 	o, wrong := experiment.ParseObjective(text)
 	if wrong != nil {
-		return fmt.Errorf("--objective takes %s, not %q", wrong.Takes, text)
+		return fmt.Errorf("--objective takes %s, not %q: %s", wrong.Takes, text, wrong.Remedy)
 	}
 	run.Experiment.Objective = o
 	if !slices.ContainsFunc(finding.All(run), func(f fact.Finding) bool { return f.Rule == "scaling" }) {
@@ -98,12 +103,12 @@ func askOther(run *result.Run, text string) error {
 }
 
 // readRun finds and reads the run that the arguments name.
-func readRun(args []string) (dir string, run *result.Run, err error) {
+func (a *app) readRun(args []string) (dir string, run *result.Run, err error) {
 	name := store.Last
 	if len(args) > 0 {
 		name = args[0]
 	}
-	if dir, err = store.Find(store.RunsDir, name); err != nil {
+	if dir, err = store.Find(a.runs, name); err != nil {
 		return "", nil, &exitError{exitUsage, err}
 	}
 	if run, err = store.Read(dir); err != nil {
@@ -115,14 +120,14 @@ func readRun(args []string) (dir string, run *result.Run, err error) {
 // printRun prints a run as JSON or for people.
 func (a *app) printRun(run *result.Run, findings []fact.Finding, dir string) error {
 	if a.jsonOutput {
-		return report.JSON(a.data(), run, findings)
+		return a.jsonDocument("", func(w io.Writer) error { return report.JSON(w, run, findings) })
 	}
 	opt := a.terminalOptions()
-	opt.Dir = dir
+	opt.Dir, opt.Short = dir, !a.full
 	return report.Terminal(a.styled(), run, findings, opt)
 }
 
-// terminalOptions tell what the standard output can show.
+// terminalOptions returns the capabilities of standard output.
 func (a *app) terminalOptions() report.TerminalOptions {
 	return report.TerminalOptions{Width: columns(a.stdout, 120), Color: wantsColor(a.stdout), ASCII: wantsASCII(os.Getenv)}
 }

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 	"plimsoll/internal/result/store"
 )
 
@@ -100,6 +100,16 @@ func TestShow(t *testing.T) {
 			t.Errorf("show with %s has colours without a terminal", name)
 		}
 	}
+	short, _ := plimsoll(t, exitOK, "show")
+	full, _ := plimsoll(t, exitOK, "show", "--full")
+	for _, rest := range []string{"\nEnvironment\n", "\nBehind the verdict\n", "/artifacts\n"} {
+		if strings.Contains(short, rest) || !strings.Contains(full, rest) {
+			t.Errorf("%q stands in the short form, or is missing in the full one:\n%s\n%s", rest, short, full)
+		}
+	}
+	if !strings.Contains(short, "plimsoll show --full plimsoll-runs/two-20260513\n") {
+		t.Errorf("the short form does not say where the rest is:\n%s", short)
+	}
 	out, _ := plimsoll(t, exitOK, "show", "old", "--json")
 	var doc struct {
 		Run      result.Run
@@ -122,13 +132,13 @@ func TestShowRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{exitUsage, []string{"show"}, "no run below plimsoll-runs"},
-		{exitUsage, []string{"show", "nosuch"}, `"nosuch"`},
+		{exitUsage, []string{"show"}, "no run in plimsoll-runs"},
+		{exitUsage, []string{"show", "nosuch"}, "there is no run nosuch"},
 		{exitUsage, []string{"show", "."}, "no run"},
 		{exitUsage, []string{"show", "--json", "--report"}, "--json and --report do not go together"},
 		{exitUsage, []string{"show", "a", "b"}, "show takes one run, but was given a and b"},
 		{exitUsage, []string{"export", "--format", "xml"}, `no export format "xml": --format takes ndjson or csv`},
-		{exitUsage, []string{"export", "nosuch"}, `"nosuch"`},
+		{exitUsage, []string{"export", "nosuch"}, "there is no run nosuch"},
 	} {
 		if _, errs := plimsoll(t, c.code, c.args...); !strings.Contains(errs, c.want) {
 			t.Errorf("plimsoll %s says %q, not %q", strings.Join(c.args, " "), errs, c.want)

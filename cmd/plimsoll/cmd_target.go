@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -9,39 +8,41 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/configfs"
-	"plimsoll/internal/hostinfo"
-	"plimsoll/internal/nvme"
+	"plimsoll/internal/host/configfs"
+	"plimsoll/internal/host/hostinfo"
+	"plimsoll/internal/host/nvme"
 	"plimsoll/internal/stack"
-	"plimsoll/internal/target"
+	"plimsoll/internal/stack/nvmetarget"
+
+	"plimsoll/internal/printable"
 )
 
 func newTargetCommand(a *app) *cobra.Command {
-	t := &target.Targets{Host: hostinfo.New()}
+	t := &nvmetarget.Targets{Host: hostinfo.New()}
 	cmd := &cobra.Command{
 		Use:   "target",
-		Short: "Export a block device over NVMe over Fabrics, and take that back",
+		Short: "Export a block device over NVMe over Fabrics",
 		Long: `Make this host an NVMe over Fabrics target, through the kernel's nvmet: other
 hosts then connect to its device by nvmeof(...) as the source of a stack, or by
 "nvme connect". No other program is needed.
 
 EXIT STATUS
   that of the command below it`,
-		Example: `  sudo plimsoll target export serial:S4EV --destroy S4EV --addr 10.0.0.1 --host "$(cat hostnqn)"
+		Example: `  sudo plimsoll target export serial:S4EV --destroy S4EV --addr 10.0.0.1 --allow-host "$(cat hostnqn)"
   plimsoll target list`,
 	}
 	f := cmd.PersistentFlags()
-	f.StringVar(&t.Configfs, "path.configfs", configfs.Root, "where configfs is mounted")
-	f.StringVar(&t.Host.Roots.Sys, "path.sysfs", t.Host.Roots.Sys, "where sysfs is mounted")
+	f.StringVar(&t.Configfs, "path.configfs", configfs.Root, "`directory` where configfs is mounted")
+	f.StringVar(&t.Host.Roots.Sys, "path.sysfs", t.Host.Roots.Sys, "`directory` where sysfs is mounted")
 	f.BoolVar(&a.jsonOutput, "json", false, "print JSON")
 	isGroup(cmd)
 	cmd.AddCommand(newTargetExport(a, t), newTargetUnexport(a, t), newTargetList(a, t), newTargetMetrics(a, t))
 	return cmd
 }
 
-func newTargetExport(a *app, t *target.Targets) *cobra.Command {
+func newTargetExport(a *app, t *nvmetarget.Targets) *cobra.Command {
 	var (
-		e       target.Export
+		e       nvmetarget.Export
 		secret  string
 		destroy []string
 	)
@@ -52,12 +53,12 @@ func newTargetExport(a *app, t *target.Targets) *cobra.Command {
 export goes on when this command has ended, until "plimsoll target unexport",
 "plimsoll clean --exports" or a reboot.
 
-Whoever connects can overwrite the device. So it is refused by the same rules
+Any host that connects can overwrite the device. So it is refused by the same rules
 as for a stack: --destroy has to name it, and it must not be mounted, held, or
 used as swap. Partitions and a signature are overlooked where you say so for
 that very device: --destroy S4EVNF0M123456=signature,partitioned
 
-Only hosts that --host names may connect; --allow-any lets every one in. With
+Only hosts that --allow-host names may connect; --allow-any lets every one in. With
 --secret-file they also have to know a DH-HMAC-CHAP secret, which is read from a
 file that its owner alone can read ("nvme gen-dhchap-key" makes one). It is not
 printed, and not in the journal; the kernel shows it to root.
@@ -69,7 +70,7 @@ EXIT STATUS
   3    the host lacks something that is needed
   4    the device, the name or the host is protected; nothing was touched
   130  interrupted; everything was undone`,
-		Example: `  sudo plimsoll target export serial:S4EV --destroy S4EV --addr 10.0.0.1 --host "$(cat hostnqn)"
+		Example: `  sudo plimsoll target export serial:S4EV --destroy S4EV --addr 10.0.0.1 --allow-host "$(cat hostnqn)"
   sudo plimsoll target export /dev/nvme1n1 --destroy /dev/nvme1n1 --transport rdma --addr 10.0.0.1 --allow-any`,
 		Args: exactly(1, "the device to export"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -98,26 +99,31 @@ EXIT STATUS
 			if err != nil {
 				return &exitError{codeOf(err), err}
 			}
-			return a.printTargets([]target.Standing{s}, printExported)
+			return a.printTargets([]nvmetarget.Exported{s}, printExported)
 		},
 		ValidArgsFunction: completeDevice,
 	}
 	f := cmd.Flags()
-	f.StringVar(&e.Port.Transport, "transport", "tcp", "tcp, rdma, or loop for this host itself")
+	f.StringVar(&e.Port.Transport, "transport", "tcp", "`kind` of fabric: tcp, rdma, or loop for this host itself")
 	f.StringVar(&e.Port.Addr, "addr", "", "IP `address` of this host at which it listens")
 	f.StringVar(&e.Port.Service, "port", "4420", "`port` at which it listens")
 	f.StringVar(&e.NQN, "nqn", "", "`NQN` of the subsystem (default: a new one)")
 	f.StringVar(&e.UUID, "uuid", "", "`UUID` of the namespace (default: the device's own, or a new one)")
-	f.StringArrayVar(&e.Hosts, "host", nil, "`NQN` of a host that may connect, from its /etc/nvme/hostnqn; repeatable")
+	f.StringArrayVar(
+		&e.Hosts,
+		"allow-host",
+		nil,
+		"`NQN` of a host that may connect, from its /etc/nvme/hostnqn; repeatable",
+	)
 	f.BoolVar(&e.AllowAny, "allow-any", false, "let every host connect that reaches the port")
 	f.StringVar(&secret, "secret-file", "", "`file` with the hosts' DH-HMAC-CHAP secret")
 	f.StringArrayVar(&destroy, "destroy", nil, "the `device`, by serial or path: it may be overwritten")
-	completes(cmd, "destroy", completeDevices)
-	completes(cmd, "transport", completeWords("tcp", "rdma", "loop"))
+	completeFlag(cmd, "destroy", completeDevices)
+	completeFlag(cmd, "transport", completeWords("tcp", "rdma", "loop"))
 	return cmd
 }
 
-// deviceName is how a device is found that is written like a source of stacks.
+// deviceName returns the name of a device from an argument in the form of a stack's source.
 func deviceName(arg string) string {
 	for _, prefix := range []string{"serial:", "by-id:"} {
 		if name, ok := strings.CutPrefix(arg, prefix); ok {
@@ -127,7 +133,7 @@ func deviceName(arg string) string {
 	return arg
 }
 
-func newTargetUnexport(a *app, t *target.Targets) *cobra.Command {
+func newTargetUnexport(a *app, t *nvmetarget.Targets) *cobra.Command {
 	return &cobra.Command{
 		Use:   "unexport NQN | UUID | DEVICE",
 		Short: "Take an export back",
@@ -150,27 +156,27 @@ EXIT STATUS
 			if err != nil {
 				return &exitError{codeOf(err), err}
 			}
-			return a.printTargets([]target.Standing{s}, func(out io.Writer, s target.Standing) {
+			return a.printTargets([]nvmetarget.Exported{s}, func(out io.Writer, s nvmetarget.Exported) {
 				fmt.Fprintf(out, "%s is not exported any more.\n", s.NQN)
 			})
 		},
 	}
 }
 
-func newTargetList(a *app, t *target.Targets) *cobra.Command {
+func newTargetList(a *app, t *nvmetarget.Targets) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "Tell what this host exports, to whom, and who made it so",
-		Long: `Tell what this host exports over NVMe over Fabrics, whoever made it so, as the
+		Short: "List what this host exports, and to whom",
+		Long: `List what this host exports over NVMe over Fabrics, whatever made it so, as the
 kernel has it now. It changes nothing.
 
 EXIT STATUS
-  0  told
+  0  shown
   1  it cannot be read
   2  the command line is wrong`,
 		Example: `  plimsoll target list
-  plimsoll target list --json | jq -r '.[].nqn'`,
-		Args: none,
+  plimsoll target list --json | jq -r '.targets[].nqn'`,
+		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			t.State = a.state
 			all, err := t.List()
@@ -186,18 +192,16 @@ EXIT STATUS
 	}
 }
 
-func (a *app) printTargets(all []target.Standing, text func(io.Writer, target.Standing)) error {
-	var out strings.Builder
+func (a *app) printTargets(all []nvmetarget.Exported, text func(io.Writer, nvmetarget.Exported)) error {
 	if a.jsonOutput {
-		in := json.NewEncoder(&out)
-		in.SetIndent("", "  ")
-		if err := in.Encode(all); err != nil {
+		if err := a.document("targets", all); err != nil {
 			return &exitError{exitFailure, err}
 		}
-	} else {
-		for _, s := range all {
-			text(&out, s)
-		}
+		return nil
+	}
+	var out strings.Builder
+	for _, s := range all {
+		text(&out, s)
 	}
 	if _, err := io.WriteString(a.stdout, out.String()); err != nil {
 		return &exitError{exitFailure, err}
@@ -205,7 +209,7 @@ func (a *app) printTargets(all []target.Standing, text func(io.Writer, target.St
 	return nil
 }
 
-func printStanding(out io.Writer, s target.Standing) {
+func printStanding(out io.Writer, s nvmetarget.Exported) {
 	fmt.Fprintln(out, s.NQN)
 	for _, n := range s.Namespaces {
 		state := "enabled"
@@ -233,8 +237,8 @@ func printStanding(out io.Writer, s target.Standing) {
 	fmt.Fprintf(out, "  made by       %s\n", made)
 }
 
-// printExported tells what stands, and how to use it.
-func printExported(out io.Writer, s target.Standing) {
+// printExported prints the exported subsystem, and the command to use it.
+func printExported(out io.Writer, s nvmetarget.Exported) {
 	printStanding(out, s)
 	if len(s.Namespaces) == 0 || len(s.Ports) == 0 {
 		return
@@ -246,5 +250,5 @@ func printExported(out io.Writer, s target.Standing) {
 	}
 	id := s.Namespaces[0].UUID
 	fmt.Fprintf(out, "\nOn a host that may connect:\n  nvmeof(%s, nqn=%s, uuid=%s)\n  with --destroy uuid:%s\nTo "+
-		"take it back:\n  plimsoll target unexport %s\n", source, s.NQN, id, id, s.NQN)
+		"take it back:\n  %s\n", source, s.NQN, id, id, printable.AsRoot("target", "unexport", s.NQN))
 }

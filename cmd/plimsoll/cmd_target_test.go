@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/configfs"
-	"plimsoll/internal/hosttest"
-	"plimsoll/internal/journal"
-	"plimsoll/internal/target"
+	"plimsoll/internal/host/configfs"
+	"plimsoll/internal/stack/nvmetarget"
+	"plimsoll/internal/state/journal"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // Names of the story: a host that may connect, a subsystem, its namespace.
@@ -51,7 +51,7 @@ func newExporter(t *testing.T) *exporter {
 	return x
 }
 
-// loopDevice gives a block device of the test's own.
+// loopDevice returns a block device of the test's own.
 func loopDevice(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "disk.img")
@@ -101,10 +101,11 @@ func TestAnExportStandsUntilItIsTakenBack(t *testing.T) {
 		"ports/1/addr_adrfam = ipv4\n",
 		"ports/1/subsystems/"+nqnA+" -> subsystems/"+nqnA+"\n")
 
-	var listed []target.Standing
-	if err := json.Unmarshal([]byte(x.target(0, "list", "--json")), &listed); err != nil {
+	var document struct{ Targets []nvmetarget.Exported }
+	if err := json.Unmarshal([]byte(x.target(0, "list", "--json")), &document); err != nil {
 		t.Fatal(err)
 	}
+	listed := document.Targets
 	if len(listed) != 1 || listed[0].NQN != nqnA || listed[0].Journal == "" || len(listed[0].Namespaces) != 1 ||
 		listed[0].Namespaces[0].Device != x.device ||
 		fmt.Sprint(listed[0].Hosts, listed[0].Ports, listed[0].AllowAny) != "["+hostA+"] [tcp 127.0.0.1:4420] false" {
@@ -269,15 +270,15 @@ func TestRefusedExports(t *testing.T) {
 		says   []string
 	}{
 		"not named": {exitRefused, []string{"export", x.device, "--addr", "127.0.0.1", "--host", hostA},
-			[]string{"whoever connects can overwrite", "--destroy"}},
-		"no such": {exitRefused, []string{"export", "serial:NONE", "--addr", "127.0.0.1", "--host", hostA},
-			[]string{"no device has that serial"}},
+			[]string{"whatever program connects can overwrite", "--destroy"}},
+		"no such": {exitUsage, []string{"export", "serial:NONE", "--addr", "127.0.0.1", "--host", hostA},
+			[]string{"there is no device NONE"}},
 		"nobody": {exitUsage, []string{"export", x.device, "--destroy", x.device, "--addr", "127.0.0.1"},
 			[]string{"who may connect?"}},
 		"all and one": {exitUsage, x.export("--allow-any"), []string{"give one of them"}},
 		"all at once": {exitUsage,
 			[]string{"export", x.device, "--addr", "here", "--port", "0", "--nqn", "x/y", "--uuid", "z", "--host",
-				"me"}, []string{"--addr", "--port", "--nqn", "--uuid", "--host"}},
+				"me"}, []string{"--addr", "--port", "--nqn", "--uuid", "--allow-host"}},
 		"a transport": {exitUsage, x.export("--transport", "ip"), []string{"tcp, rdma or loop"}},
 		"no RDMA":     {exitHost, x.export("--transport", "rdma"), []string{"nvmet-rdma"}},
 		"any cause":   {exitUsage, x.export("--destroy", x.device+"=mounted"), []string{"cannot be overlooked"}},
@@ -294,7 +295,7 @@ func TestRefusedExports(t *testing.T) {
 			text := x.target(c.status, c.args...)
 			contains(t, text, c.says...)
 			if strings.Contains(text, secretA[12:24]) {
-				t.Errorf("the secret is told: %s", text)
+				t.Errorf("the secret is shown: %s", text)
 			}
 			x.unchanged(before)
 		})

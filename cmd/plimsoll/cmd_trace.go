@@ -5,8 +5,8 @@ import "github.com/spf13/cobra"
 func newTraceCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace",
-		Short: "See where block requests spend their time",
-		Long: `Follow block requests from the system call to the device and back, and tell how
+		Short: "Show where block requests spend their time",
+		Long: `Follow block requests from the system call to the device and back, and show how
 long each step of them takes: by device, operation, size, and process or
 container.
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,9 +13,16 @@ import (
 
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/follow"
-	"plimsoll/internal/owner"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/iotrace/show"
 	"plimsoll/internal/report"
+	"plimsoll/internal/state/sudouser"
+	"plimsoll/internal/units/plural"
+)
+
+// Formats of trace analyze, besides --json.
+const (
+	formatText = "text"
+	formatCSV  = "csv"
 )
 
 // traceAnalyze is a call of trace analyze.
@@ -22,33 +30,34 @@ type traceAnalyze struct {
 	*app
 	names      []string // as they were given
 	csv, perIO bool
+	format     string // formatText or formatCSV
 	html, by   string
 	strict     bool
 	threads    int
 	files      []string // that the names stand for
-	dimensions []report.TraceDimension
+	dimensions []show.Dimension
 }
 
 func newTraceAnalyzeCommand(a *app) *cobra.Command {
 	t := &traceAnalyze{app: a}
 	cmd := &cobra.Command{
 		Use:   "analyze CAPTURE...",
-		Short: "Tell where the requests of a blktrace capture spent their time",
-		Long: `Read a capture of blktrace, follow each request through it, and print count,
-minimum, mean, maximum, deviation and percentiles of the time between its
-events: by device, operation, size and process; what each part takes of the
-whole; queue depth, merges, splits and what else devices did.
+		Short: "Show where the requests of a blktrace capture spent their time",
+		Long: `Read a capture of blktrace, follow each request through it, and print the
+time between its events: count, minimum, mean, maximum, deviation and
+percentiles, by device, operation, size and process. It also prints what each
+part takes of the whole, queue depth, merges, splits and what else devices did.
 
-CAPTURE is the base name of a capture (sda for sda.blktrace.0, sda.blktrace.1
-and so on), one file of it, a merged stream (blkparse -d), or - for standard
-input. Several are merged by time. Files may be compressed with gzip. Nothing
-needs root, or the host that was traced.
+CAPTURE is the base name of a capture (sda for sda.blktrace.0, sda.blktrace.1 and so
+on), or one file of it. It may also be a merged stream (blkparse -d), the text that
+blkparse prints by default, or - for standard input. Several are merged by time.
+Files may be compressed with gzip. Nothing needs root, or the host that was traced.
 
 What the capture lacks (the file of a CPU, lost events, events of one kind) is
 named, and what can be known without it is given. Of a damaged capture the sound
 part is printed; the error says where the rest is. --strict refuses it instead.
 
-docs/trace.md explains the intervals and describes every field and column.
+docs/reference/trace.md explains the intervals and describes every field and column.
 
 EXIT STATUS
   0    the capture was analysed
@@ -63,6 +72,7 @@ A named pipe is read, too; a device is refused: it has no end.`,
   plimsoll trace analyze sda --by process --html sda.html
   plimsoll trace analyze sda --json | jq '.total.intervals.D2C.p99_ns'
   blktrace -d /dev/sda -o - | plimsoll trace analyze -
+  plimsoll trace analyze blkparse.txt
   plimsoll trace analyze sda --per-io | grep ,fio,`,
 		Args: atLeastOne("a capture: its base name (sda for sda.blktrace.0), its files, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -78,24 +88,39 @@ A named pipe is read, too; a device is refused: it has no end.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&a.jsonOutput, "json", false, "print all of it as JSON")
-	f.BoolVar(&t.csv, "csv", false, "print a row for each interval of each device, operation, size and process")
+	f.StringVar(
+		&t.format,
+		"format",
+		formatText,
+		"`format` to print: text, or csv with a row for each interval of each device, "+
+			"operation, size and process",
+	)
+	f.BoolVar(&t.csv, "csv", false, "--format csv")
+	_ = f.MarkHidden("csv") // its name before
 	f.BoolVar(&t.perIO, "per-io", false, "print a row of CSV for each request, with the times of its events")
 	f.StringVar(&t.html, "html", "", "write a page with figures to this `file`, too")
-	f.StringVar(&t.by, "by", "", "device, op, size or process: tables of all intervals by it (default device); with "+
-		"--json and --csv, it alone (default all)")
+	f.StringVar(
+		&t.by,
+		"by",
+		"",
+		"`dimension` of tables of all intervals: device, op, size or process (default device); with "+
+			"--json and --format csv, it alone (default all)",
+	)
 	f.BoolVar(&t.strict, "strict", false, "refuse a damaged capture")
 	f.IntVar(&t.threads, "threads", min(2, runtime.GOMAXPROCS(0)),
 		"`number` of threads to use; the output is the same (default 2, or 1 on one CPU)")
-	f.Lookup("threads").DefValue = "" // the text has it
-	excludes(cmd, "json", "csv", "per-io")
-	completes(cmd, "by", completeWords(traceDimensions()...))
+	f.Lookup("threads").DefValue = "0" // none to pflag: the text has it
+	mutuallyExclusive(cmd, "json", "format", "per-io")
+	mutuallyExclusive(cmd, "json", "csv", "per-io")
+	completeFlag(cmd, "format", completeWords(formatText, formatCSV))
+	completeFlag(cmd, "by", completeWords(traceDimensions()...))
 	return cmd
 }
 
-// traceDimensions are what tables are by.
+// traceDimensions returns the names of the dimensions of tables.
 func traceDimensions() []string {
 	var known []string
-	for _, d := range report.TraceDimensions {
+	for _, d := range show.Dimensions {
 		known = append(known, string(d))
 	}
 	return known
@@ -108,13 +133,17 @@ func (t *traceAnalyze) check() error {
 	switch {
 	case t.by == "":
 	case slices.Contains(known, t.by):
-		t.dimensions = []report.TraceDimension{report.TraceDimension(t.by)}
+		t.dimensions = []show.Dimension{show.Dimension(t.by)}
 	default:
 		problems = append(problems, fmt.Sprintf("--by %s: it takes %s", t.by, plural.Or(known)))
 	}
 	if t.by != "" && t.perIO {
 		problems = append(problems, "--by has no meaning with --per-io: a row is one request")
 	}
+	if formats := []string{formatText, formatCSV}; !slices.Contains(formats, t.format) {
+		problems = append(problems, fmt.Sprintf("--format %s: it takes %s", t.format, plural.Or(formats)))
+	}
+	t.csv = t.csv || t.format == formatCSV
 	if t.threads < 1 {
 		problems = append(problems, fmt.Sprintf("--threads %d: at least one is needed", t.threads))
 	}
@@ -141,7 +170,7 @@ func (t *traceAnalyze) check() error {
 	return nil
 }
 
-// title names what is analysed.
+// title names the analysed capture.
 func (t *traceAnalyze) title() string {
 	name := t.files[0]
 	if name == standardInput {
@@ -163,7 +192,7 @@ func (t *traceAnalyze) run(ctx context.Context) error {
 			return &exitError{exitFailure, failed}
 		}
 	}
-	return t.ended(account, err)
+	return t.exitStatus(account, err)
 }
 
 // runPerIO prints rows while it reads; a damaged capture that is refused
@@ -171,10 +200,10 @@ func (t *traceAnalyze) run(ctx context.Context) error {
 func (t *traceAnalyze) runPerIO(ctx context.Context) error {
 	if t.strict {
 		if account, err := t.analyze(ctx, nil); err != nil {
-			return t.ended(account, err)
+			return t.exitStatus(account, err)
 		}
 	}
-	rows := report.NewTraceIOs(t.data())
+	rows := show.NewRequests(t.data())
 	account, err := t.analyze(ctx, func(io *iotrace.IO) error {
 		if err := rows.Write(io); err != nil {
 			return &exitError{exitFailure, err}
@@ -189,12 +218,12 @@ func (t *traceAnalyze) runPerIO(ctx context.Context) error {
 			return &exitError{exitFailure, failed}
 		}
 	}
-	return t.ended(account, err)
+	return t.exitStatus(account, err)
 }
 
-// ended gives the outcome of an analysis its exit code. Without an account,
-// the capture was refused.
-func (t *traceAnalyze) ended(account *iotrace.Account, err error) error {
+// exitStatus returns the error with the exit code for the outcome of an analysis. Without an account, the capture was
+// refused.
+func (t *traceAnalyze) exitStatus(account *iotrace.Account, err error) error {
 	var known *exitError
 	switch {
 	case err == nil || errors.As(err, &known):
@@ -207,8 +236,7 @@ func (t *traceAnalyze) ended(account *iotrace.Account, err error) error {
 	return &exitError{exitPartial, fmt.Errorf("%w\nall that is sound was analysed; --strict refuses such a capture", err)}
 }
 
-// analyze reads the files once. What it gives beside an error is the sound
-// part of a damaged capture.
+// analyze reads the files once. An account that it returns with an error is of the sound part of a damaged capture.
 func (t *traceAnalyze) analyze(ctx context.Context, perIO func(*iotrace.IO) error) (*iotrace.Account, error) {
 	c, err := openCapture(ctx, t.files)
 	if err != nil {
@@ -219,8 +247,17 @@ func (t *traceAnalyze) analyze(ctx context.Context, perIO func(*iotrace.IO) erro
 	}
 	defer c.close()
 	progress := newReading(t.stderr, t.perIO && isTerminal(t.stdout))
-	account, err := follow.Analyze(c.reading, c.sources,
-		follow.Options{Strict: t.strict, Threads: t.threads, PerIO: perIO, Progress: progress.tell, DeviceName: c.deviceName})
+	account, err := follow.Analyze(
+		c.reading,
+		c.sources,
+		follow.Options{
+			Strict:     t.strict,
+			Threads:    t.threads,
+			PerIO:      perIO,
+			Progress:   progress.update,
+			DeviceName: c.deviceName,
+		},
+	)
 	progress.close()
 	if c.reading.Err() != nil { // whatever the reader made of it
 		return nil, c.reading.Err()
@@ -232,12 +269,11 @@ func (t *traceAnalyze) print(account *iotrace.Account) error {
 	var err error
 	switch {
 	case t.jsonOutput:
-		err = report.TraceJSON(t.data(), account, t.dimensions...)
+		err = show.JSON(t.data(), account, t.dimensions...)
 	case t.csv:
-		err = report.TraceCSV(t.data(), account, t.dimensions...)
+		err = show.CSV(t.data(), account, t.dimensions...)
 	default:
-		err = report.Trace(t.styled(), account,
-			report.TraceOptions{TerminalOptions: t.terminalOptions(), Source: t.title(), By: report.TraceDimension(t.by)})
+		err = t.printTrace("trace of "+t.title(), account, show.Dimension(t.by))
 	}
 	if err == nil && t.html != "" {
 		err = t.writePage(account)
@@ -246,9 +282,20 @@ func (t *traceAnalyze) print(account *iotrace.Account) error {
 }
 
 func (t *traceAnalyze) writePage(account *iotrace.Account) error {
-	f, err := owner.Create(t.html)
+	f, err := sudouser.Create(t.html)
 	if err != nil {
 		return err
 	}
-	return errors.Join(report.TraceHTML(f, account, t.title(), version), f.Close())
+	page := traceAnswer("trace of "+t.title(), account, show.Dimensions...)
+	return errors.Join(report.AnswerHTML(f, page, version), f.Close())
+}
+
+// printTrace prints the tables of a trace, with all intervals by a dimension; "" for devices.
+func (a *app) printTrace(kind string, account *iotrace.Account, by show.Dimension) error {
+	return report.AnswerText(a.styled(), traceAnswer(kind, account, cmp.Or(by, show.ByDevice)), false, a.terminalOptions())
+}
+
+// traceAnswer returns the sections of a trace, for a terminal or a page.
+func traceAnswer(kind string, account *iotrace.Account, by ...show.Dimension) report.Answer {
+	return report.Answer{Kind: kind, Title: show.Title, Meta: show.Meta(account), Sections: show.Sections(account, by...)}
 }

@@ -108,7 +108,12 @@ func TestTraceAnalyze(t *testing.T) {
 	})
 
 	t.Run("a page", func(t *testing.T) {
-		out, _ := plimsoll(t, exitOK, "trace", "analyze", "sda", "--html", "sda.html", "--csv", "--by", "op")
+		out, _ := plimsoll(t, exitOK, "trace", "analyze", "sda", "--html", "sda.html", "--format", "csv", "--by", "op")
+		if old, _ := plimsoll(t, exitOK, "trace", "analyze", "sda", "--csv", "--by", "op"); old != out {
+			t.Errorf("--csv, as --format csv was called, prints\n%s\nand not\n%s", old, out)
+		}
+		_, errs := plimsoll(t, exitUsage, "trace", "analyze", "sda", "--format", "xml")
+		contains(t, errs, "--format xml: it takes text or csv")
 		page, err := os.ReadFile("sda.html")
 		if err != nil || !bytes.Contains(page, []byte("Where block requests spend their time")) ||
 			!bytes.Contains(page, []byte("trace of sda.blktrace.0 and 1 more file")) {
@@ -150,7 +155,7 @@ func TestTraceAnalyze(t *testing.T) {
 			}
 		}
 		out, _ := plimsoll(t, exitOK, "trace", "analyze", "packed/loop0")
-		contains(t, out, "Device loop0: 400 requests", "loop0 7:0")
+		contains(t, out, "loop0: 400 requests, 1.64 MB", "loop0 7:0")
 	})
 
 	t.Run("a CPU is missing", func(t *testing.T) {
@@ -220,7 +225,7 @@ func TestTraceAnalyzeOfDamage(t *testing.T) {
 	writeCapture(t, "sda", 400)
 	change(t, "sda.blktrace.0", func(b []byte) []byte { copy(b[4800:], "damaged damaged damaged damaged"); return b })
 	change(t, "sda.blktrace.1", func(b []byte) []byte { return b[:len(b)-20] })
-	for _, kind := range []string{"--json", "--csv", "--per-io", "--by=op"} {
+	for _, kind := range []string{"--json", "--csv", "--format=csv", "--per-io", "--by=op"} {
 		out, errs := plimsoll(t, exitPartial, "trace", "analyze", "sda", kind)
 		if len(out) < 1000 {
 			t.Errorf("%s prints of the sound part:\n%s", kind, out)
@@ -248,10 +253,10 @@ func TestTraceAnalyzeRefuses(t *testing.T) {
 	}{
 		{nil, []string{"takes a capture"}},
 		{[]string{"nosuch", "dir", "--by", "colour", "--threads", "0"},
-			[]string{"nosuch: there is no such file, and no nosuch.blktrace.0", "dir: it is a directory",
+			[]string{"there is no file nosuch (", "nor is there nosuch.blktrace.0", "dir: it is a directory",
 				"--by colour: it takes device, op, size or process", "--threads 0"}},
 		{[]string{"sda", "sda.blktrace.0"}, []string{"sda.blktrace.0: it is named twice"}},
-		{[]string{"text"}, []string{"text", "at byte 0"}},
+		{[]string{"text"}, []string{"text", "not a blktrace capture"}},
 		{[]string{"empty"}, []string{"empty", "no events"}},
 		{[]string{"broken.gz"}, []string{"broken.gz"}},
 		{[]string{"-", "--strict", "--per-io"}, []string{"standard input cannot be"}},

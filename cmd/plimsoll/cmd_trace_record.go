@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,17 +17,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/field"
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/blktrace"
 	"plimsoll/internal/iotrace/capture"
-	"plimsoll/internal/journal"
-	"plimsoll/internal/owner"
-	"plimsoll/internal/plural"
-	"plimsoll/internal/report"
+	"plimsoll/internal/iotrace/show"
 	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/state/journal"
+	"plimsoll/internal/state/sudouser"
 	"plimsoll/internal/trial"
+	"plimsoll/internal/units/plural"
 )
 
 // traceRecord is a call of trace record.
@@ -48,17 +50,17 @@ type traceRecord struct {
 	numbers []string
 	names   []string // of the devices, for the title
 	target  string   // what COMMAND finds in TargetVariable
-	rows    *report.TraceIOs
-	failed  error // to write what was recorded
+	rows    *show.Requests
+	failed  error // the error of writing recorded events
 }
 
-// targetVariable tells COMMAND the path of the stack.
+// targetVariable is the environment variable with the path of the stack for COMMAND.
 const targetVariable = "PLIMSOLL_TARGET"
 
 func newTraceRecordCommand(a *app) *cobra.Command {
 	t := &traceRecord{app: a}
 	cmd := &cobra.Command{
-		Use:   "record (--device DEVICE... | --stack LINE | --target EXPORT...) [-- COMMAND...]",
+		Use:   "record [flags] [-- COMMAND...]",
 		Short: "Record where block requests of this host spend their time",
 		Long: `Record the block requests of devices while COMMAND runs, for --duration, or until
 Ctrl-C, and print what trace analyze prints of a capture. The blktrace program is
@@ -69,7 +71,7 @@ disturbed. At high rates all requests are counted, but only some of them, by
 chance, are timed: above some 12,000 a second on a CPU. --time-all times all.
 --stages adds what lies between Q and D: Q2Q, Q2G, G2I, I2D, plugs and
 sequentiality. --application follows system calls too: S2Q, S2X and C2R.
---requests prints a row of CSV for each request instead of tables. -o NAME writes
+--per-io prints a row of CSV for each request instead of tables. -o NAME writes
 a capture, NAME.blktrace.0 and so on, which trace analyze, blkparse and btt read.
 
 Where the kernel has no BPF, or does not describe its types, tracefs is used:
@@ -81,12 +83,12 @@ With --stack, the stack is brought up first, as plimsoll run would, its devices
 are recorded, and it is taken down in the end. COMMAND finds its path, a directory
 or a block device, in $PLIMSOLL_TARGET. COMMAND's output goes to standard error.
 
-With --target, the requests of this host's NVMe-oF target are recorded, the
-kernel's nvmet: T, from where a command of an initiator arrived until it is
-complete, and what of that is nvmet's own (A2Q), fetching the data of a write
-(F2Q), and the device behind it (Q2C), which is recorded, too. It needs BPF.
+With --export, the requests of this host's NVMe-oF target are recorded, the kernel's
+nvmet. T is from where a command of an initiator arrived until it is complete. Its
+parts are nvmet's own work (A2Q), fetching the data of a write (F2Q), and the device
+behind it (Q2C), which is recorded, too. It needs BPF.
 
-Lost events are counted and shown. docs/trace-record.md tells more.
+Lost events are counted and shown. docs/reference/trace-record.md shows more.
 
 EXIT STATUS
   0    recorded, and COMMAND ended well; or the time was over
@@ -101,7 +103,7 @@ EXIT STATUS
 		Example: `  plimsoll trace record --device nvme0n1 --duration 10s
   plimsoll trace record --device /dev/sda --application -- fio job.fio
   plimsoll trace record --stack 'loop(size=1GiB) > ext4' -- sh -c 'fio --directory=$PLIMSOLL_TARGET job.fio'
-  plimsoll trace record --target all --duration 10s
+  plimsoll trace record --export all --duration 10s
   plimsoll trace record --device sda -o sda --duration 5s && blkparse -i sda -d sda.bin -O && btt -i sda.bin`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.command = args
@@ -114,25 +116,26 @@ EXIT STATUS
 	f := cmd.Flags()
 	f.StringSliceVar(&t.devices, "device", nil, "a `device` to record, by path, name or serial; repeatable")
 	f.StringVar(&t.stack, "stack", "", "the `line` of a stack to bring up and record")
-	f.StringSliceVar(&t.exports, "target", nil, "an `export` of this host to record, by NQN, UUID or device, or all; "+
+	f.StringSliceVar(&t.exports, "export", nil, "an `export` of this host to record, by NQN, UUID or device, or all; "+
 		"repeatable")
 	f.StringArrayVar(&t.destroy, "destroy", nil, "a `device` of the stack, by serial or path, that may be "+
 		"overwritten; repeatable")
-	f.DurationVar(&t.duration, "duration", 0, "how long to record; without it, until COMMAND ends, or Ctrl-C")
+	f.Var(field.Flag(field.Duration(1, math.MaxInt64), &t.duration), "duration",
+		"`time` to record, such as 30s; without it, until COMMAND ends, or Ctrl-C")
 	f.BoolVar(&t.options.Application, "application", false, "follow system calls too")
 	f.BoolVar(&t.options.Stages, "stages", false, "record all that lies between Q and D, too")
 	f.BoolVar(&t.options.All, "time-all", false, "time every request, also at high rates")
-	f.BoolVar(&t.requests, "requests", false, "print a row of CSV for each request")
+	f.BoolVar(&t.requests, "per-io", false, "print a row of CSV for each request")
 	f.StringVarP(&t.output, "output", "o", "", "write a capture of this base `name`")
-	f.StringVar(&t.options.Way, "way", "", "bpf or tracefs (default the best that this host offers)")
-	f.StringVar(&t.by, "by", "", "device, op, size or process: tables of all intervals by it (default device)")
+	f.StringVar(&t.options.Way, "way", "", "`way` to record, bpf or tracefs (default the best that this host offers)")
+	f.StringVar(&t.by, "by", "", "`dimension` of tables of all intervals: device, op, size or process (default device)")
 	f.BoolVar(&a.jsonOutput, "json", false, "print all of it as JSON")
-	excludes(cmd, "json", "requests")
-	excludes(cmd, "requests", "output")
-	completes(cmd, "device", completeDevices)
-	completes(cmd, "destroy", completeDevices)
-	completes(cmd, "way", completeWords(capture.WayNames()...))
-	completes(cmd, "by", completeWords(traceDimensions()...))
+	mutuallyExclusive(cmd, "json", "per-io")
+	mutuallyExclusive(cmd, "per-io", "output")
+	completeFlag(cmd, "device", completeDevices)
+	completeFlag(cmd, "destroy", completeDevices)
+	completeFlag(cmd, "way", completeWords(capture.WayNames()...))
+	completeFlag(cmd, "by", completeWords(traceDimensions()...))
 	return cmd
 }
 
@@ -150,10 +153,10 @@ func (t *traceRecord) check(dash int) error {
 		}
 	}
 	if sources != 1 {
-		say("either --device, --stack or --target names what to record")
+		say("either --device, --stack or --export names what to record")
 	}
 	if len(t.exports) > 0 && (t.options.Application || t.requests || t.output != "" || t.options.Way == "tracefs") {
-		say("--target gives sums, by BPF, of what other hosts ask for: --application, --requests, -o and --way " +
+		say("--export gives sums, by BPF, of what other hosts ask for: --application, --per-io, -o and --way " +
 			"tracefs are no part of it")
 	}
 	if len(t.command) > 0 {
@@ -162,10 +165,7 @@ func (t *traceRecord) check(dash int) error {
 		}
 	}
 	if t.by != "" && (t.requests || t.output != "") {
-		say("--by is of tables, and --requests and -o print none")
-	}
-	if t.duration < 0 {
-		say("--duration %s: it is above 0", t.duration)
+		say("--by is of tables, and --per-io and -o print none")
 	}
 	if t.output != "" && (t.options.Application || t.options.Stages) {
 		say("-o writes every event, of which --application and --stages are no part")
@@ -176,7 +176,7 @@ func (t *traceRecord) check(dash int) error {
 	if t.options.Way != "" && !slices.Contains(capture.WayNames(), t.options.Way) {
 		say("--way %s: it takes %s", t.options.Way, strings.Join(capture.WayNames(), " or "))
 	}
-	if by := report.TraceDimension(t.by); t.by != "" && !slices.Contains(report.TraceDimensions, by) {
+	if by := show.Dimension(t.by); t.by != "" && !slices.Contains(show.Dimensions, by) {
 		say("--by %s: it takes device, op, size or process", t.by)
 	}
 	t.env = &stack.Env{Host: hostinfo.New()}
@@ -221,7 +221,7 @@ func (t *traceRecord) check(dash int) error {
 func (t *traceRecord) run(ctx context.Context) (err error) {
 	if t.stack != "" {
 		if err := t.env.Check(ctx, t.line, 0); err != nil {
-			return coded(err)
+			return withExitCode(err)
 		}
 	}
 	id := trial.NewID("trace", time.Now())
@@ -232,8 +232,8 @@ func (t *traceRecord) run(ctx context.Context) (err error) {
 	defer func() {
 		undone := j.UndoAll(context.WithoutCancel(ctx), nil)
 		if undone != nil {
-			undone = fmt.Errorf("not everything could be undone. See to what is named here, then run plimsoll "+
-				"clean:\n%w", undone)
+			undone = fmt.Errorf("not everything could be undone. See to what is named here, then run %s:\n%w",
+				journal.CleanCommand(), undone)
 		}
 		if failed := errors.Join(undone, j.Close()); failed != nil {
 			err = &exitError{exitFailure, errors.Join(err, failed)}
@@ -241,7 +241,7 @@ func (t *traceRecord) run(ctx context.Context) (err error) {
 	}()
 	if t.stack != "" {
 		if err := t.up(ctx, j, id); err != nil {
-			return coded(err)
+			return withExitCode(err)
 		}
 	}
 	if len(t.exports) > 0 {
@@ -252,8 +252,8 @@ func (t *traceRecord) run(ctx context.Context) (err error) {
 	return t.record(ctx, j)
 }
 
-// coded gives the exit code of what keeps a recording from starting.
-func coded(err error) error {
+// withExitCode adds an exit code to an error that keeps a recording from starting.
+func withExitCode(err error) error {
 	code := codeOf(err)
 	if code == exitInterrupted {
 		err = errors.New("interrupted before anything was recorded; everything was undone")
@@ -301,7 +301,7 @@ func (t *traceRecord) record(ctx context.Context, j *journal.Journal) error {
 	t.options.Devices = t.numbers
 	r, err := capture.Start(ctx, j, t.options)
 	if err != nil {
-		return coded(errors.Join(err, closeOutput()))
+		return withExitCode(errors.Join(err, closeOutput()))
 	}
 	if t.command == nil || !isTerminal(t.stderr) {
 		fmt.Fprintf(t.stderr, "recording %s\n", strings.Join(t.names, ", "))
@@ -327,7 +327,7 @@ func (t *traceRecord) record(ctx context.Context, j *journal.Journal) error {
 func (t *traceRecord) sinks() (closeAll func() error, err error) {
 	switch {
 	case t.requests:
-		t.rows = report.NewTraceIOs(t.data())
+		t.rows = show.NewRequests(t.data())
 		t.options.Requests = func(io *iotrace.IO) {
 			if t.failed == nil {
 				t.failed = t.rows.Write(io)
@@ -348,7 +348,7 @@ func (t *traceRecord) captureFiles() (closeAll func() error, err error) {
 	}
 	var files []*os.File
 	w := blktrace.NewWriter(func(cpu uint32) (io.Writer, error) {
-		f, err := owner.Create(blktrace.FileName(t.output, cpu))
+		f, err := sudouser.Create(blktrace.FileName(t.output, cpu))
 		if err == nil {
 			files = append(files, f)
 		}
@@ -402,8 +402,8 @@ func (t *traceRecord) wait(ctx context.Context, j *journal.Journal) error {
 	return &exitError{exitFailure, fmt.Errorf("start %s: %w", t.command[0], failed)}
 }
 
-// runCommand runs COMMAND to its end. It ends with this process, and is asked
-// to when the recording ends first.
+// runCommand runs COMMAND to its end. COMMAND dies with this process, and is asked to end when the recording ends
+// first.
 func (t *traceRecord) runCommand(ctx context.Context, mark string) error {
 	cmd := exec.CommandContext(ctx, t.command[0], t.command[1:]...)
 	cmd.Env = append(os.Environ(), journal.MarkVariable+"="+mark)
@@ -433,9 +433,7 @@ func (t *traceRecord) print(a *iotrace.Account) error {
 			blktrace.FileName(t.output, 0), plural.Count(int(a.Events), "event"), title, a.Lost, t.output)
 		return nil
 	case t.jsonOutput:
-		return report.TraceJSON(t.data(), a)
+		return show.JSON(t.data(), a)
 	}
-	return report.Trace(t.styled(), a,
-		report.TraceOptions{TerminalOptions: t.terminalOptions(), Source: "recorded on " + title,
-			By: report.TraceDimension(t.by)})
+	return t.printTrace("trace recorded on "+title, a, show.Dimension(t.by))
 }

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/hosttest"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/state/journal"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // recording is a command line of trace record, whose COMMAND follows.
@@ -105,7 +105,7 @@ func TestRecordTellsOfAStack(t *testing.T) {
 	for _, way := range []string{"bpf", "tracefs"} {
 		out := recordShown(t, "--way", way, "--stack", "loop(size=16MiB)", "--by", "op")
 		contains(t, out, "recorded on loop", "none lost", "Q2C", "D2C")
-		out = recordShown(t, "--way", way, "--stack", "loop(size=16MiB)", "--requests")
+		out = recordShown(t, "--way", way, "--stack", "loop(size=16MiB)", "--per-io")
 		rows := 0
 		for line := range strings.Lines(out) {
 			if strings.HasPrefix(line, "loop") && strings.Contains(line, ",read,") &&
@@ -146,13 +146,14 @@ func TestRecordRefusals(t *testing.T) {
 		code int
 		says []string
 	}{
-		{"nothing to record", nil, exitUsage, []string{"either --device, --stack or --target"}},
-		{"all at once", []string{"--device", "/dev/none", "--duration", "-1s", "--by", "moon"}, exitUsage,
-			[]string{"--device /dev/none", "--duration", "--by moon"}},
+		{"nothing to record", nil, exitUsage, []string{"either --device, --stack or --export"}},
+		{"all at once", []string{"--device", "/dev/none", "--by", "moon"}, exitUsage,
+			[]string{"--device /dev/none", "--by moon"}},
+		{"no time", []string{"--device", "/dev/none", "--duration", "-1s"}, exitUsage, []string{"--duration"}},
 		{"a stack that is none", []string{"--stack", "loop | ext4"}, exitUsage, []string{"--stack", "column"}},
-		{"two sources", []string{"--stack", "loop", "--target", "all", "--requests"}, exitUsage,
-			[]string{"either --device", "--target gives sums"}},
-		{"no target", []string{"--target", "all", "--duration", "1s"}, exitHost,
+		{"two sources", []string{"--stack", "loop", "--export", "all", "--per-io"}, exitUsage,
+			[]string{"either --device", "--export gives sums"}},
+		{"no target", []string{"--export", "all", "--duration", "1s"}, exitHost,
 			[]string{"exports nothing", "plimsoll target export"}},
 		{"an unknown way", []string{"--stack", "loop(size=16MiB)", "--way", "strace"}, exitUsage,
 			[]string{"strace", "bpf or tracefs"}},

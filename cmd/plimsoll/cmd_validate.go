@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,14 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/plural"
-	"plimsoll/internal/preview"
+	"plimsoll/internal/cli/preview"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/trial"
+	"plimsoll/internal/units/plural"
 )
 
-// validated is what is known of an experiment file.
-type validated struct {
+// validation is the result of checking an experiment file.
+type validation struct {
 	File     string          `json:"file"`
 	Problems []problemOfFile `json:"problems,omitempty"`
 	*preview.Preview
@@ -34,7 +33,7 @@ func newValidateCommand(a *app) *cobra.Command {
 	scale := ""
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
-		Short: "Check experiment files, and say what they would do",
+		Short: "Check experiment files, and show what they would do",
 		Long: `Check experiment files without running them. Everything that is wrong with them
 is listed, each problem with its line and what would be right. Of a file that is
 right, one line says what it would do: how many stacks, workloads and trials,
@@ -50,10 +49,10 @@ EXIT STATUS
   2  the command line or a file is wrong`,
 		Example: `  plimsoll validate nightly.yaml
   plimsoll validate experiments/*.yaml
-  plimsoll validate nightly.yaml --json | jq '.[].warnings'`,
+  plimsoll validate nightly.yaml --json | jq '.files[].warnings'`,
 		Args: atLeastOne("experiment files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var all []validated
+			var all []validation
 			wrong := false
 			for _, file := range args {
 				v, err := a.validate(cmd.Context(), file, scale)
@@ -78,10 +77,9 @@ EXIT STATUS
 	return cmd
 }
 
-// validate reads a file as a run does. What is wrong with it is in what it
-// returns; the error is about the host.
-func (a *app) validate(ctx context.Context, file, scale string) (validated, error) {
-	v := validated{File: file}
+// validate reads a file as a run does. Problems of the file are in the result; the error is about the host.
+func (a *app) validate(ctx context.Context, file, scale string) (validation, error) {
+	v := validation{File: file}
 	e, err := loadExperiment(file, scale)
 	if err == nil {
 		err = checkPreconditioning(e)
@@ -101,7 +99,7 @@ func (a *app) validate(ctx context.Context, file, scale string) (validated, erro
 	return v, err
 }
 
-// problemsOf takes apart what is wrong with a file, or with others that it names.
+// problemsOf splits an error into the problems of a file, and of other files that it names.
 func problemsOf(file string, err error) []problemOfFile {
 	var all problem.List
 	if !errors.As(err, &all) {
@@ -118,12 +116,9 @@ func problemsOf(file string, err error) []problemOfFile {
 	return out
 }
 
-func (a *app) printValidated(all []validated) error {
+func (a *app) printValidated(all []validation) error {
 	if a.jsonOutput {
-		out := json.NewEncoder(a.data())
-		out.SetEscapeHTML(false)
-		out.SetIndent("", "  ")
-		return out.Encode(all)
+		return a.document("files", all)
 	}
 	var out strings.Builder
 	problems, files := 0, 0

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/glossary"
-	"plimsoll/internal/suggest"
+	"plimsoll/internal/cli/glossary"
+	"plimsoll/internal/problem/suggest"
 )
 
 func newWordsCommand(a *app) *cobra.Command {
@@ -32,7 +32,7 @@ EXIT STATUS
 			found := glossary.All()
 			if len(args) > 0 {
 				var err error
-				found, err = explained(args)
+				found, err = lookUpWords(args)
 				if err != nil {
 					return &exitError{exitUsage, err}
 				}
@@ -45,8 +45,8 @@ EXIT STATUS
 	}
 }
 
-// explained finds the entries of words, and says of all that have none at once.
-func explained(words []string) (found []glossary.Entry, err error) {
+// lookUpWords returns the entries of words. The error names all words without one.
+func lookUpWords(words []string) (found []glossary.Entry, err error) {
 	var known, missing []string
 	for _, e := range glossary.All() {
 		known = append(append(known, e.Word), e.Also...)
@@ -69,7 +69,7 @@ func explained(words []string) (found []glossary.Entry, err error) {
 	return found, nil
 }
 
-// explain prints a word, and below it what it means, in lines that fit.
+// explain prints a word with its meaning, in lines that fit.
 func explain(w io.Writer, e glossary.Entry) {
 	fmt.Fprintln(w, "  "+e.Word)
 	const width, indent = 78, "      "

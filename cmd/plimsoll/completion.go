@@ -7,29 +7,29 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/examples"
-	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/result/store"
 )
 
 // completion proposes what may stand in the place of an argument or a value.
 type completion = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
 
-// beginning keeps what begins with what was typed.
-func beginning(words []string, begun string) []string {
+// withPrefix returns the words that begin with begun.
+func withPrefix(words []string, begun string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, begun) })
 }
 
 // completeRuns proposes runs for the first n arguments; any directory may be one.
 func completeRuns(n int) completion {
-	return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= n {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		ids, err := store.IDs(store.RunsDir)
+		ids, err := store.IDs(cmd.Flag(runsFlag).Value.String())
 		if err == nil && len(ids) > 0 {
 			ids = append([]string{store.Last}, ids...)
 		}
-		found := beginning(ids, begun)
+		found := withPrefix(ids, begun)
 		if len(found) == 0 {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		}
@@ -37,7 +37,7 @@ func completeRuns(n int) completion {
 	}
 }
 
-// completeExperiments proposes what is built in, and files.
+// completeExperiments completes built-in experiments, and files.
 func completeExperiments(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -47,7 +47,7 @@ func completeExperiments(_ *cobra.Command, args []string, begun string) ([]strin
 
 // completeFiles proposes experiments for any argument.
 func completeFiles(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	found := beginning(examples.List(), begun)
+	found := withPrefix(examples.List(), begun)
 	if len(found) == 0 {
 		return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 	}
@@ -63,7 +63,7 @@ func completeDirectories(_ *cobra.Command, args []string, _ string) ([]string, c
 
 // completeDevices proposes the whole disks of this host, by path and serial.
 func completeDevices(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return beginning(hostinfo.New().DeviceNames(), begun), cobra.ShellCompDirectiveNoFileComp
+	return withPrefix(hostinfo.New().DeviceNames(), begun), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeDevice proposes one.
@@ -77,12 +77,12 @@ func completeDevice(cmd *cobra.Command, args []string, begun string) ([]string, 
 // completeWords proposes a few words.
 func completeWords(words ...string) completion {
 	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-		return beginning(words, begun), cobra.ShellCompDirectiveNoFileComp
+		return withPrefix(words, begun), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// completes has the values of a flag proposed.
-func completes(cmd *cobra.Command, flag string, c completion) {
+// completeFlag registers the completion of a flag's values.
+func completeFlag(cmd *cobra.Command, flag string, c completion) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, c); err != nil {
 		panic(err) // there is no such flag
 	}

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"plimsoll/internal/hosttest"
-	"plimsoll/internal/journal"
 	"plimsoll/internal/result"
+	"plimsoll/internal/state/journal"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // everyChange brings each kind of change with it: directories, a loop
@@ -137,7 +137,7 @@ func TestACrashInTheMiddleOfATrialWhileAnotherRunGoesOn(t *testing.T) {
 	// The host's own loop devices, and those of who shares its kernel, stay.
 	others := attached()
 	start := func(out string) (kill func(os.Signal) int) {
-		cmd, _, _ := p.command("run", name, "--quiet", "--out", out)
+		cmd, _, _ := p.command("run", name, "--quiet", "--output", out)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 type fault struct {
@@ -29,7 +29,7 @@ var faults = []fault{
 	{"killed server", killProcess, "a signal ended it"},
 	{"no memory", exhaustMemory, "OOM killer ended it"},
 	{"killed container", killContainer, "a signal ended it"},
-	{"full device", func(server int) error { return fill(fmt.Sprintf("/proc/%d/root/data/neighbour", server)) },
+	{"full device", func(server int) error { return fill(fmt.Sprintf("/proc/%d/root/data/neighbor", server)) },
 		"device is full"},
 }
 
@@ -47,6 +47,9 @@ func TestFaultsOfDatabasesAreResults(t *testing.T) {
 	} {
 		faults := slices.DeleteFunc(slices.Clone(faults), func(f fault) bool { return slices.Contains(d.endures, f.name) })
 		t.Run(d.name, func(t *testing.T) {
+			if d.name != hosttest.Database {
+				hosttest.Soak(t)
+			}
 			before := hosttest.Look()
 			p := newProgram(t)
 			p.keepImage(d.name)
@@ -101,6 +104,9 @@ func TestABadOptionIsAResult(t *testing.T) {
 	hosttest.Exclusive(t)
 	for _, name := range []string{"postgresql", "mysql", "mariadb", "cassandra"} {
 		t.Run(name, func(t *testing.T) {
+			if name != hosttest.Database {
+				hosttest.Soak(t)
+			}
 			before := hosttest.Look()
 			p := newProgram(t)
 			p.keepImage(name)

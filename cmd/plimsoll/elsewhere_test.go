@@ -1,19 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/hosttest"
-	"plimsoll/internal/image/imagetest"
 	"plimsoll/internal/result"
+	"plimsoll/internal/testkit/hosttest"
+	"plimsoll/internal/testkit/imagetest"
 )
 
 const elsewhereOn = `
@@ -37,52 +37,56 @@ workloads:
 // is said; and it runs on.
 func TestAServerThatRunsAlready(t *testing.T) {
 	hosttest.Exclusive(t)
-	if testing.Short() {
-		t.Skip("it builds another database")
-	}
 	p := newProgram(t)
+	p.keepImage(hosttest.Database)
 	store := p.keptImages()
-	root, err := store.Root(t.Context(), imagetest.Mongodb(t, store, "../../tools/ferretdb"), imagetest.Quiet{})
+	of, err := store.Find(hosttest.Database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := store.Root(t.Context(), of, imagetest.Quiet{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer root.Release()
 	before := hosttest.Look()
 	dir := t.TempDir()
-	server := exec.CommandContext(t.Context(), filepath.Join(root.Dir, "usr/bin/mongod"), "--dbpath="+dir,
-		"--unixSocketPrefix="+dir)
+	server := exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-ec",
+		`chmod 777 "$0"; mount --bind "$0" "$1/tmp"; mount --bind /dev "$1/dev"; exec chroot --userspec=postgres "$1" sh -ec "
+		PATH=$(echo "$1"/usr/lib/postgresql/*/bin | sed s,^"$1",,)
+		initdb -D /tmp/data --auth=trust --no-sync >/tmp/log
+		exec postgres -D /tmp/data -k /tmp -h ''"`, dir, root.Dir)
+	var said bytes.Buffer
+	server.Stderr = &said
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := server.Process.Signal(unix.SIGTERM); err != nil {
-			t.Errorf("the server is gone: %v", err)
+		if err := server.Process.Signal(unix.SIGINT); err != nil {
+			t.Errorf("the server is gone: %v: %s", err, &said)
 		}
 		_ = server.Wait()
 		if diff := before.Settle(0); diff != "" {
 			t.Errorf("the host is not as it was:\n%s", diff)
 		}
 	}()
-	socket := filepath.Join(dir, "mongodb-27017.sock")
-	for end := time.Now().Add(hang); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if _, err := os.Stat(socket); err == nil {
-			break
-		}
-	}
-	const secret = "s3cretApp"
-	t.Setenv("PLIMSOLL_TEST_URI",
-		"mongodb://"+strings.ReplaceAll(socket, "/", "%2F")+"/?directConnection=true&appName="+secret)
-	code, out, errs := p.run("run", p.experiment(elsewhereOn), "--quiet")
+	within(t, hang, "the server listens", func() bool {
+		_, err := os.Stat(filepath.Join(dir, ".s.PGSQL.5432"))
+		return err == nil
+	})
+	const secret = "s3cretWord"
+	t.Setenv("PLIMSOLL_TEST_URI", "host="+dir+" user=postgres dbname=postgres sslmode=disable password="+secret)
+	code, out, errs := p.run("run", p.experiment(strings.Replace(elsewhereOn, "mongodb", hosttest.Database, 1)), "--quiet")
 	if code != 0 {
 		t.Fatalf("ends with %d: %s%s", code, out, errs)
 	}
 	_, run := p.result()
 	for _, trial := range run.Trials {
-		if trial.Status != result.TrialDone || trial.Measured().IOs() < 10 || trial.Checks[0].Source != result.SourceServer {
+		if trial.Status != result.TrialDone || trial.Measured().IOs() == 0 || trial.Checks[0].Source != result.SourceServer {
 			t.Errorf("%+v", trial)
 		}
 	}
-	_, out, _ = p.run("show", run.ID)
+	_, out, _ = p.run("show", "--full", run.ID)
 	if !strings.Contains(out, "a server that was there before: its devices, memory and processors") {
 		t.Errorf("what is not seen is not said:\n%s", out)
 	}
@@ -104,13 +108,13 @@ func TestServersThatRunAlreadyAreRefused(t *testing.T) {
 		{`database: {mongodb: {dsn: "env:PLIMSOLL_TEST_URI", schema: bench, load: true}}`, "database: pebble",
 			"drives a server of its own"},
 		{"\nworkloads:", "\nmixes: {two: {A: 2}}\nworkloads:", "several instances that run together would make bench"},
-		{`database: {mongodb: {dsn:`, `database: {mongodb: {image: dsn, dsn:`, "unknown parameter \"image\""},
+		{`database: {mongodb: {dsn:`, `database: {mongodb: {image: dsn, dsn:`, "unknown key \"image\""},
 		{"env:PLIMSOLL_TEST_URI", "mongodb://root:hunter2@db", "says where it is, and never what"},
 		{"env:PLIMSOLL_TEST_URI", "file:../secret", "says where it is, and never what"},
-		{"schema: bench", "schema: admin", "a name of its own"},
-		{"schema: bench", "schema: 'x; DROP'", "a name of its own"},
+		{"schema: bench", "schema: admin", "a name of small letters"},
+		{"schema: bench", "schema: 'x; DROP'", "a name of small letters"},
 		{`mongodb: {dsn: "env:PLIMSOLL_TEST_URI", schema: bench`, "cassandra: {address: ['db:9042,x'], keyspace: bench",
-			"write HOST:PORT"},
+			"takes HOST:PORT"},
 		{`mongodb: {dsn: "env:PLIMSOLL_TEST_URI", schema: bench`, "cassandra: {address: [db:9042], ca: /ca.pem",
 			"ca has no effect without tls"},
 	} {

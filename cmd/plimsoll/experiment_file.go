@@ -3,15 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"plimsoll/examples"
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/inputfile"
+	"plimsoll/internal/problem/suggest"
 	"plimsoll/internal/stack"
-	"plimsoll/internal/suggest"
+	"plimsoll/internal/state/inputfile"
 	"plimsoll/internal/workload/kinds"
 )
 
@@ -25,16 +24,12 @@ func loadExperiment(name, scale string) (*experiment.Experiment, error) {
 		return e, err
 	}
 	text, err := inputfile.Read(name, inputfile.MaxText)
-	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(name, "./") {
-		meant := ""
-		if near := suggest.Closest(name, examples.List()); near != "" {
-			meant = fmt.Sprintf("did you mean %q? ", near)
-		}
-		return nil, fmt.Errorf("no experiment is called %q, and there is no such file: %splimsoll list tells which "+
-			"are built in", name, meant)
+	var missing *inputfile.Missing
+	if errors.As(err, &missing) {
+		return nil, noExperiment(name, missing)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the experiment: %w", err)
+		return nil, err
 	}
 	path, err := filepath.Abs(name)
 	if err != nil {
@@ -48,11 +43,28 @@ func loadExperiment(name, scale string) (*experiment.Experiment, error) {
 	return e, nil
 }
 
+// noExperiment adds to the error of a missing file which experiment is meant that is built in.
+func noExperiment(name string, missing *inputfile.Missing) error {
+	what := missing.What
+	if !strings.ContainsAny(name, "./") {
+		what = "experiment and no file"
+	}
+	near := missing.Near
+	base := filepath.Base(name)
+	builtIn := suggest.Closest(strings.TrimSuffix(base, filepath.Ext(base)), examples.List())
+	if builtIn != "" && near == "" {
+		near = fmt.Sprintf("did you mean %q?", builtIn)
+	}
+	return &inputfile.Missing{What: what, Name: name,
+		Near: strings.TrimPrefix(near+" plimsoll list names the experiments that are built in", " ")}
+}
+
 // parseExperiment reads the text of an experiment file. Directories that it
 // names relative to the working directory are made absolute, since a run may
 // be resumed, and cleaned up after, from elsewhere.
 func parseExperiment(file, scale string, text []byte) (*experiment.Experiment, error) {
-	return parseWith(file, scale, text, func(name string) ([]byte, error) { return openBeside(file, name) })
+	return parseWith(file, text, experiment.Options{Scale: scale,
+		Open: func(name string) ([]byte, error) { return openBeside(file, name) }})
 }
 
 // openBeside reads a file that an experiment file names.
@@ -63,12 +75,10 @@ func openBeside(file, name string) ([]byte, error) {
 	return inputfile.Read(name, inputfile.MaxText)
 }
 
-// parseWith is parseExperiment, with what reads the files that the experiment names.
-func parseWith(
-	file, scale string, text []byte, open func(name string) ([]byte, error),
-) (*experiment.Experiment, error) {
-	e, err := experiment.Parse(file, text,
-		experiment.Options{Catalog: stack.Catalog(), Kinds: kinds.All(), Open: open, Scale: scale})
+// parseWith is parseExperiment with options.
+func parseWith(file string, text []byte, o experiment.Options) (*experiment.Experiment, error) {
+	o.Catalog, o.Kinds = stack.Catalog(), kinds.All()
+	e, err := experiment.Parse(file, text, o)
 	if err != nil {
 		return nil, err
 	}

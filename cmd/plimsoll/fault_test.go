@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"testing"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // A fault ends one trial with its reason, not the run, and leaves nothing.

@@ -14,9 +14,9 @@ import (
 	"syscall"
 	"testing"
 
-	"plimsoll/internal/hosttest"
-	"plimsoll/internal/journal"
 	"plimsoll/internal/result"
+	"plimsoll/internal/state/journal"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // contained runs in a container until it is stopped.
@@ -315,7 +315,7 @@ func (e *usersEngine) look() []string {
 	return seen
 }
 
-// lost gives what is in a and not in b.
+// lost returns the elements of a that are not in b.
 func lost(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(line string) bool { return slices.Contains(b, line) })
 }

@@ -1,16 +1,21 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"io"
+	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"plimsoll/internal/manpage"
+	"plimsoll/internal/cli/manpage"
 )
 
 // commands are all that the help shows, each with those below it.
@@ -43,7 +48,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s: short %q", name, c.Short)
 		}
 		if !strings.Contains(c.Long, "\n\nEXIT STATUS\n  ") {
-			t.Errorf("%s does not tell its exit status", name)
+			t.Errorf("%s does not show its exit status", name)
 		}
 		if c.Example == "" {
 			t.Errorf("%s has no example", name)
@@ -54,10 +59,46 @@ func TestHelp(t *testing.T) {
 			}
 		}
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Hidden {
+				return
+			}
 			if f.Usage == "" || strings.HasSuffix(f.Usage, ".") {
 				t.Errorf("%s --%s: usage %q", name, f.Name, f.Usage)
 			}
+			if f.Value.Type() != "bool" && !strings.Contains(f.Usage, "`") {
+				t.Errorf("%s --%s: what it takes has no name between back quotes: %q", name, f.Name, f.Usage)
+			}
 		})
+		help := helpText(c, 80, true)
+		for line := range strings.Lines(help[:strings.Index(help, "\nExamples:\n")]) {
+			if n := len([]rune(strings.TrimSpace(line))); n > 85 {
+				t.Errorf("%s: a line of %d characters: %s", name, n, line)
+			}
+		}
+		if at := strings.Index(help, "\nExit status:\n"); at < strings.Index(help, "\nExamples:\n") {
+			t.Errorf("%s: the exit status is not the last of its help:\n%s", name, help)
+		}
+	}
+}
+
+// The help of run shows each of its flags in one group.
+func TestHelpOfRunHasEveryFlagOnce(t *testing.T) {
+	run, _, err := newTestRoot().Find([]string{"run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown []string
+	for _, group := range flagGroups(run) {
+		shown = append(shown, group.flags...)
+	}
+	var has []string
+	ownFlags(run).VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			has = append(has, f.Name)
+		}
+	})
+	if slices.Sort(shown); !slices.Equal(shown, has) {
+		t.Errorf("the groups of flags have\n%q, and run has\n%q", shown, has)
 	}
 }
 
@@ -66,7 +107,7 @@ func TestExamples(t *testing.T) {
 	comment := regexp.MustCompile(`  +[a-z]`)
 	tried := 0
 	for _, c := range commands(newTestRoot()) {
-		for line := range strings.Lines(c.Example) {
+		for line := range strings.Lines(strings.ReplaceAll(c.Example, "\\\n", "")) {
 			at := strings.Index(line, "plimsoll ")
 			if at < 0 {
 				t.Errorf("%s: an example without plimsoll: %s", c.CommandPath(), line)
@@ -148,8 +189,13 @@ func TestManualPages(t *testing.T) {
 		}
 		wants := []string{".SH \"NAME\"", ".SH \"SYNOPSIS\"", ".SH \"EXIT STATUS\"", ".SH \"EXAMPLES\""}
 		flags := func(f *pflag.Flag) { wants = append(wants, `\fB\-\-`+strings.ReplaceAll(f.Name, "-", `\-`)+`\fR`) }
-		c.LocalFlags().VisitAll(flags)
-		c.InheritedFlags().VisitAll(flags)
+		visible := func(f *pflag.Flag) {
+			if !f.Hidden {
+				flags(f)
+			}
+		}
+		c.LocalFlags().VisitAll(visible)
+		c.InheritedFlags().VisitAll(visible)
 		for _, sub := range c.Commands() {
 			if sub.IsAvailableCommand() {
 				wants = append(wants, `\fB`+strings.ReplaceAll(sub.CommandPath(), "-", `\-`)+`\fR(1)`)
@@ -161,4 +207,109 @@ func TestManualPages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Examples of commands that only read are run, on a run that was made for them, and what jq is to take of their JSON
+// is in it.
+func TestExamplesRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("PLIMSOLL_STATE_DIR", filepath.Join(t.TempDir(), "state"))
+	if err := makeRun("plimsoll-runs/two-20260512", "two-20260512", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	reads := []string{"list", "schema", "words", "version", "completion", "runs", "show", "claims", "guidelines", "export",
+		"data list", "image list", "help"}
+	taken := regexp.MustCompile(`(?:\.[a-z_]+)+`)
+	ran := 0
+	for _, c := range commands(newTestRoot()) {
+		if !slices.Contains(reads, commandName(c)) {
+			continue
+		}
+		for line := range strings.Lines(c.Example) {
+			if strings.Contains(line, "sudo ") || strings.Contains(line, "RUN") {
+				continue
+			}
+			text := strings.TrimSpace(line[strings.Index(line, "plimsoll ")+len("plimsoll "):])
+			if strings.Contains(line, "(plimsoll ") { // another command takes what it prints
+				text, _, _ = strings.Cut(text, ")")
+			}
+			words := shellWords(text)
+			if slices.ContainsFunc(words, func(w string) bool {
+				return strings.HasPrefix(w, "/") || strings.Contains(w, "-2026") || w == ">" || w == "--series" ||
+					w == "--objective"
+			}) {
+				continue // of a run, a path, series or instances that this one has not
+			}
+			var out, errs bytes.Buffer
+			code := execute(t.Context(), words, &out, &errs)
+			if code != exitOK {
+				t.Errorf("%s: ends with %d: %s", text, code, errs.String())
+				continue
+			}
+			ran++
+			_, program, piped := strings.Cut(text, "| jq ")
+			if !piped {
+				continue
+			}
+			program, _, _ = strings.Cut(program, "' |")
+			var document any
+			if err := json.NewDecoder(&out).Decode(&document); err != nil { // of rows, the first one
+				t.Fatalf("%s: %v", text, err)
+			}
+			if isEmptyFor(document, program) {
+				continue // nothing is known of what would be in it
+			}
+			for _, path := range taken.FindAllString(program, -1) {
+				isOfGit := path == ".commit" // which a build of a test has not
+				if !isOfGit && !hasPath(document, strings.Split(path[1:], ".")) {
+					t.Errorf("%s: there is no %s in what it prints", text, path)
+				}
+			}
+		}
+	}
+	if ran < 15 {
+		t.Errorf("only %d examples ran", ran)
+	}
+}
+
+// hasPath reports whether an object of a document has that path.
+func hasPath(document any, path []string) bool {
+	switch in := document.(type) {
+	case []any:
+		return slices.ContainsFunc(in, func(one any) bool { return hasPath(one, path) })
+	case map[string]any:
+		if leads(in, path) {
+			return true
+		}
+		for _, below := range in {
+			if hasPath(below, path) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isEmptyFor reports whether a program of jq goes through a list that is empty here.
+func isEmptyFor(document any, program string) bool {
+	list, isList := document.([]any)
+	in, _ := document.(map[string]any)
+	for key, value := range in {
+		if strings.Contains(program, "."+key+"[]") {
+			list, isList = value.([]any)
+		}
+	}
+	return isList && len(list) == 0
+}
+
+// leads reports whether a path leads somewhere from here.
+func leads(from any, path []string) bool {
+	for _, key := range path {
+		in, isObject := from.(map[string]any)
+		if !isObject || !slices.Contains(slices.Collect(maps.Keys(in)), key) {
+			return false
+		}
+		from = in[key]
+	}
+	return true
 }

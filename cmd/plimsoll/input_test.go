@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -73,7 +74,7 @@ func TestInputsThatAreNoFiles(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		late := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+		late := time.AfterFunc(hang, func() { _ = cmd.Process.Kill() })
 		_ = cmd.Wait()
 		if !late.Stop() {
 			t.Errorf("%v hangs", c.args)
@@ -83,5 +84,18 @@ func TestInputsThatAreNoFiles(t *testing.T) {
 			t.Errorf("%v: exit %d, wants %d", c.args, code, c.code)
 		}
 		contains(t, stdout.String()+stderr.String(), c.says)
+	}
+}
+
+// TestAttackNamesBesideAMissingFile: what is proposed in the place of a missing file is another's name.
+func TestAttackNamesBesideAMissingFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("night\x1b[2Jly.yaml", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, errs := plimsoll(t, exitUsage, "run", "nightly.yaml")
+	contains(t, errs, "there is no file nightly.yaml (", "did you mean night")
+	if strings.Contains(errs, "\x1b") {
+		t.Errorf("the terminal is sent a code: %q", errs)
 	}
 }

@@ -8,13 +8,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// lastMoment is how long a command that was interrupted may take to end.
-const lastMoment = 500 * time.Millisecond
+// interruptGrace is how long an interrupted command may take to end.
+const interruptGrace = 500 * time.Millisecond
 
-// endsSoon has a command that changes nothing on the host end soon after it was
-// interrupted, whatever it waits for: a file system that does not answer, or
-// somebody to read its output. A command that has something to undo must not be
-// left in the middle like this.
+// endsSoon makes a command that changes nothing on the host end soon after an interrupt, even if it waits for a file
+// system that does not answer, or for a reader of its output. Do not use it for a command that has something to undo.
 func endsSoon(newCommand func(*app) *cobra.Command) func(*app) *cobra.Command {
 	return func(a *app) *cobra.Command {
 		cmd := newCommand(a)
@@ -39,7 +37,7 @@ func soon(ctx context.Context, do func() error) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(lastMoment):
+	case <-time.After(interruptGrace):
 		return &exitError{exitInterrupted, errors.New("interrupted")}
 	}
 }

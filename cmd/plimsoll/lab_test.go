@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -16,12 +17,12 @@ func TestLabArguments(t *testing.T) {
 		{[]string{"run", "--drives", "1", "--profile", "sata-ssd", "--profile", "nwme", "--", "true"}, exitUsage,
 			[]string{`"nwme"`, "--profile is given for 2 drives, and there is 1"}},
 		{[]string{"run", "--size", "1MiB", "--memory", "much", "--profile", "satan-ssd", "--", "true"}, exitUsage,
-			[]string{"--size 1MiB", `--memory "much"`, `"satan-ssd"`}},
+			[]string{`--size "1MiB"`, `--memory "much"`, `"satan-ssd"`}},
 		{[]string{"run", "--cpus", "0", "--memory", "64MiB", "--", "true"}, exitUsage, []string{"0 CPUs", "64 MiB"}},
 		{[]string{"run", "--drives", "-1", "--", "true"}, exitUsage, []string{"--drives -1"}},
-		{[]string{"run", "--on-target", "true", "--", "true"}, exitUsage, []string{"--target"}},
+		{[]string{"run", "--on-target", "true", "--", "true"}, exitUsage, []string{"--with-target"}},
 		{[]string{"up", "--drives", "99"}, exitUsage, []string{"99 drives"}},
-		{[]string{"shell"}, exitFailure, []string{"plimsoll lab up"}},
+		{[]string{"shell"}, exitUsage, []string{"plimsoll lab up"}},
 		{[]string{"sail"}, exitUsage, []string{`"sail"`, "build, run, up"}},
 		{[]string{"up"}, exitHost, []string{"plimsoll lab build"}},
 		{[]string{"down"}, exitOK, nil},
@@ -35,6 +36,33 @@ func TestLabArguments(t *testing.T) {
 			}
 			contains(t, errs, c.want...)
 		})
+	}
+}
+
+// Machines are there as asked, know the others by name, and the client has no drives.
+func TestMachinesOfALab(t *testing.T) {
+	for _, c := range []struct {
+		o    labOptions
+		want string
+	}{
+		{labOptions{}, "server [] 1"},
+		{labOptions{target: true}, "server [target] 1, target [server] 1"},
+		{labOptions{client: true}, "server [client] 1, client [server] 0"},
+		{labOptions{target: true, client: true},
+			"server [target client] 1, target [server client] 1, client [server target] 0"},
+	} {
+		c.o.memory, c.o.size, c.o.drives, c.o.given = "1GiB", "1GiB", 1, func(string) bool { return false }
+		made, err := c.o.options(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range made.Machines {
+			got = append(got, fmt.Sprint(m.Name, " ", m.Peers, " ", len(m.Drives)))
+		}
+		if strings.Join(got, ", ") != c.want {
+			t.Errorf("machines are %q, want %s", got, c.want)
+		}
 	}
 }
 

@@ -1,8 +1,9 @@
-// Command plimsoll draws the load line of a server: it measures the storage
-// stacks a host can offer to I/O-intensive containers.
+// Command plimsoll finds the best storage setup for containers on a Linux host,
+// and how many containers it can carry.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,21 +11,22 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"plimsoll/internal/cli/buildinfo"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/result/store"
 )
 
 // Exit codes that every command shares. What a command adds is in its help,
 // under EXIT STATUS.
 const (
 	exitOK          = 0
-	exitFailure     = 1 // something failed that should not have
+	exitFailure     = 1 // an internal or an I/O error
 	exitUsage       = 2 // the command line, or a file it names, is wrong
 	exitHost        = 3 // the host lacks something that is needed
 	exitRefused     = 4 // a device is protected
@@ -65,19 +67,20 @@ func codeOf(err error) int {
 	return exitFailure
 }
 
-// app is what all commands share.
+// app is the state that all commands share.
 type app struct {
 	stdout, stderr io.Writer // for texts that have no styles: see styled and data
-	state          string    // directory of journals and of what runs are working on
+	state          string    // directory of journals, and of the files of active runs
+	runs           string    // directory in which runs are made and looked for
 	jsonOutput     bool
+	full           bool // a run is printed with everything that it found
 }
 
 func main() { os.Exit(interruptible(os.Args[1:])) }
 
-// interruptible runs the command line with a context that ends on Ctrl-C, on
-// SIGTERM, and when the terminal goes away (unless nohup says otherwise) or
-// nobody reads the output any more, so that whatever is under way is undone. A
-// second Ctrl-C ends the process at once, and leaves the rest to plimsoll clean.
+// interruptible runs the command line with a context that ends on Ctrl-C, on SIGTERM, and when the terminal goes away
+// (unless nohup says otherwise) or nobody reads the output any more, so that the command undoes its changes. A second
+// Ctrl-C ends the process at once, and leaves the rest to plimsoll clean.
 func interruptible(args []string) int {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -110,7 +113,7 @@ func (s stream) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// Fd is for those who ask whether it is a terminal.
+// Fd returns the file descriptor, for terminal detection.
 func (s stream) Fd() uintptr { return s.file.Fd() }
 
 // execute runs the command line and gives its exit code.
@@ -136,26 +139,25 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func newRootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "plimsoll",
-		Short: "Draw the load line of a server",
-		Long: `plimsoll draws the load line of a server: it measures the storage stacks that a
-host can offer to I/O-intensive containers, checks what fio says against what
-the device counted, and tells which stack to take and why.
+		Short: "Find the best storage setup for containers on a Linux host",
+		Long: `plimsoll finds the best storage setup for containers on a Linux host, and how
+many containers it can carry.
 
 EXIT STATUS
   0    done
-  1    something failed that should not have
+  1    an internal or an I/O error
   2    the command line, or a file that it names, is wrong
   3    the host lacks something that is needed
   4    a device is protected; nothing was touched
   5    some trials failed
   130  interrupted; everything was undone
 
-Each command's help tells what these mean for it.`,
-		Example: `  plimsoll doctor        what this host can do, and what it lacks
-  plimsoll run quick     compare nine stacks in about five minutes
-  plimsoll show          the results of the last run
-  plimsoll open          its report, in the browser
-  plimsoll init          an experiment file for this host, to change`,
+"plimsoll help COMMAND" shows what these mean for a command.`,
+		Example: `  plimsoll doctor                          what is missing on this host
+  sudo plimsoll run quick                  compare nine setups, about 5 minutes
+  plimsoll run directory                   compare settings here, without root
+  plimsoll report                          the last run, in the browser
+  sudo plimsoll run host-filesystems --on /dev/nvme1n1 --destroy /dev/nvme1n1`,
 		Version:       version, // printed by the template below
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -165,17 +167,20 @@ Each command's help tells what these mean for it.`,
 		},
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.state, "state-dir", defaultState(), "`directory` of journals and of what runs are working on "+
-		"(default: $PLIMSOLL_STATE_DIR, or /var/lib/plimsoll for root and ~/.local/state/plimsoll for others)")
+	flags.StringVar(&a.state, "state-dir", defaultState(), "`directory` of journals and of data for runs (default: "+
+		"$PLIMSOLL_STATE_DIR, or /var/lib/plimsoll for root and ~/.local/state/plimsoll for others)")
 	flags.Lookup("state-dir").DefValue = "" // the text has it
+	flags.StringVar(&a.runs, runsFlag, cmp.Or(os.Getenv("PLIMSOLL_RUNS_DIR"), store.RunsDir),
+		"`directory` of runs (default: $PLIMSOLL_RUNS_DIR, or "+store.RunsDir+")")
+	flags.Lookup(runsFlag).DefValue = ""
 	flags.BoolP("help", "h", false, "print this help")
-	root.Flags().BoolP("version", "v", false, "tell which plimsoll this is")
+	root.Flags().BoolP("version", "V", false, "print the version")
+	root.Flags().AddFlag(&pflag.Flag{ // as it was called
+		Name: "version-v", Shorthand: "v", Value: root.Flags().Lookup("version").Value, NoOptDefVal: "true", Hidden: true,
+	})
 	root.SetFlagErrorFunc(flagError)
-	cobra.AddTemplateFunc("fitting", fitting)
-	root.SetUsageTemplate(strings.NewReplacer(
-		".LocalFlags.FlagUsages", "fitting .LocalFlags", ".InheritedFlags.FlagUsages",
-		"fitting .InheritedFlags").Replace(root.UsageTemplate()))
-	root.SetVersionTemplate(thisBuild().String() + "\n")
+	root.SetHelpFunc(printHelp)
+	root.SetVersionTemplate(buildinfo.This().Line("plimsoll") + "\n")
 	isGroup(root)
 	cobra.EnableCommandSorting = false
 	groups := commandGroups()
@@ -187,17 +192,14 @@ Each command's help tells what these mean for it.`,
 			root.AddCommand(c)
 		}
 	}
-	root.AddCommand(newManCommand(a), newReadFilesCommand(), newGenerateCommand(a),
-		newServePebbleCommand(a), newLoadPebbleCommand(a), newLoadImageCommand(a))
+	root.AddCommand(newManCommand(a), newReadFilesCommand(), newGenerateCommand(a), newLoadClientCommand(),
+		newServePebbleCommand(a), newLoadPebbleCommand(a), newLoadImageCommand(a), newImageProgramCommand(),
+		newMoveDriveStepCommand(a))
+	acceptOldFlags(root)
 	root.SetHelpCommand(newHelpCommand())
 	root.SetHelpCommandGroupID(groups[len(groups)-1].title)
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
-}
-
-// fitting is the help of flags, in lines that fit the terminal.
-func fitting(f *pflag.FlagSet) string {
-	return f.FlagUsagesWrapped(max(60, min(columns(os.Stdout, 80), 100)))
 }
 
 // commandGroup is commands that the help shows together.
@@ -209,21 +211,27 @@ type commandGroup struct {
 // commandGroups are the commands in the order of the help.
 func commandGroups() []commandGroup {
 	return []commandGroup{
-		{"To begin with", []func(*app) *cobra.Command{
-			newDoctorCommand, endsSoon(newListCommand), newInitCommand, endsSoon(newValidateCommand),
+		{"Start here", []func(*app) *cobra.Command{
+			newDoctorCommand, endsSoon(newListCommand), newRunCommand, newReportCommand,
 		}},
-		{"To measure", []func(*app) *cobra.Command{newRunCommand, newCleanCommand}},
-		{"To read what was measured", []func(*app) *cobra.Command{
-			endsSoon(newRunsCommand), endsSoon(newShowCommand), newOpenCommand,
-			endsSoon(newCompareCommand), endsSoon(newClaimsCommand), endsSoon(newGuidelinesCommand),
+		{"Results", []func(*app) *cobra.Command{
+			endsSoon(newRunsCommand), endsSoon(newShowCommand), endsSoon(newCompareCommand),
 			endsSoon(newExportCommand), newImportCommand,
 		}},
-		{"To predict", []func(*app) *cobra.Command{endsSoon(newFitCommand), endsSoon(newPredictCommand),
-			endsSoon(newPlanCommand)}},
-		{"To go further", []func(*app) *cobra.Command{newTraceCommand, newImageCommand, newDataCommand, newLabCommand,
-			newTargetCommand}},
-		{"Besides", []func(*app) *cobra.Command{
-			endsSoon(newWordsCommand), endsSoon(newSchemaCommand), newCompletionCommand, newVersionCommand,
+		{"Own experiments", []func(*app) *cobra.Command{
+			newInitCommand, endsSoon(newValidateCommand), endsSoon(newSchemaCommand),
+		}},
+		{"Capacity planning", []func(*app) *cobra.Command{
+			endsSoon(newFitCommand), endsSoon(newPredictCommand), endsSoon(newPlanCommand), newApplyCommand,
+			endsSoon(newGuidelinesCommand),
+		}},
+		{"Running hosts", []func(*app) *cobra.Command{newWatchCommand, endsSoon(newAdviseCommand)}},
+		{"Advanced", []func(*app) *cobra.Command{
+			newTraceCommand, newLabCommand, newTargetCommand, newMoveDriveCommand, newImageCommand, newDataCommand,
+			endsSoon(newClaimsCommand),
+		}},
+		{"Housekeeping", []func(*app) *cobra.Command{
+			newCleanCommand, newCompletionCommand, endsSoon(newWordsCommand), newVersionCommand,
 		}},
 	}
 }
@@ -250,7 +258,7 @@ EXIT STATUS
 				return err
 			}
 			if len(rest) > 0 {
-				return fmt.Errorf("%s has no commands: %s --help tells all of it", called(found), found.CommandPath())
+				return fmt.Errorf("%s has no commands: %s --help prints its help", commandName(found), found.CommandPath())
 			}
 			found.InitDefaultHelpFlag()
 			found.InitDefaultVersionFlag()
@@ -267,10 +275,16 @@ EXIT STATUS
 					names = append(names, c.Name())
 				}
 			}
-			return beginning(names, begun), cobra.ShellCompDirectiveNoFileComp
+			return withPrefix(names, begun), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 }
+
+// runsFlag is the flag of the directory of runs.
+const runsFlag = "runs-dir"
+
+// rootState is root's state directory.
+const rootState = "/var/lib/plimsoll"
 
 // defaultState is /var/lib/plimsoll for root, and the user's state directory
 // for others.
@@ -279,7 +293,7 @@ func defaultState() string {
 		return dir
 	}
 	if os.Getuid() == 0 {
-		return "/var/lib/plimsoll"
+		return rootState
 	}
 	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
 		return filepath.Join(dir, "plimsoll")

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // asProgram makes this test binary be plimsoll, so that tests can kill it.
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		hosttest.Configfs{Root: dir}.Answer()
 	}
 	// In containers, nobody tells the steps of workloads that they are the program.
-	steps := []string{"read-files", "generate", "serve-pebble", "load-pebble"}
+	steps := []string{"read-files", "generate", "serve-pebble", "load-pebble", loadClient}
 	step := len(os.Args) > 1 && slices.Contains(steps, os.Args[1])
 	if os.Getenv(asProgram) != "" || step {
 		os.Exit(interruptible(os.Args[1:]))

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/hosttest"
-	"plimsoll/internal/image/imagetest"
+	"plimsoll/internal/testkit/hosttest"
+	"plimsoll/internal/testkit/imagetest"
 )
 
 // mongodbOn has two servers in the place of MongoDB's, one that is read and one that is written to.
@@ -34,10 +34,8 @@ host: {cpus: 2, memory: 2GiB}
 // TestMongodbIsMeasured: from an image of another server that speaks MongoDB's protocol, and is started as it
 // is. What was measured says so.
 func TestMongodbIsMeasured(t *testing.T) {
+	hosttest.Soak(t)
 	hosttest.Exclusive(t)
-	if testing.Short() {
-		t.Skip("it builds another database")
-	}
 	before := hosttest.Look()
 	p := newProgram(t)
 	of := imagetest.Mongodb(t, p.keptImages(), "../../tools/ferretdb")
@@ -50,7 +48,12 @@ func TestMongodbIsMeasured(t *testing.T) {
 			t.Errorf("what was set is kept as %v", w.Settings)
 		}
 	}
-	if code, out, errs := p.run("show", run.ID); code != 0 || !strings.Contains(out, "says how fast the other one is") {
+	if code, out, errs := p.run(
+		"show",
+		"--full",
+		run.ID,
+	); code != 0 ||
+		!strings.Contains(out, "says how fast the other one is") {
 		t.Errorf("showing it ends with %d: %s%s", code, out, errs)
 	}
 	if diff := before.Settle(0); diff != "" {

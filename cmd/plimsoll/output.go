@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"io"
 
 	"plimsoll/internal/printable"
@@ -14,8 +17,7 @@ import (
 // styles are the codes that reports and tables are painted with.
 var styles = []string{"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[1;32m", "\x1b[31m", "\x1b[32m", "\x1b[33m"}
 
-// styled is where text goes that may be painted, and has been made printable
-// before it was.
+// styled returns the writer for text that may be coloured, and was made printable before.
 func (a *app) styled() io.Writer {
 	if !wantsColor(a.stdout) {
 		return a.stdout
@@ -23,7 +25,7 @@ func (a *app) styled() io.Writer {
 	return printable.NewWriter(unfiltered(a.stdout), styles...)
 }
 
-// data is where JSON, CSV and scripts go.
+// data returns the writer for JSON, CSV and scripts.
 func (a *app) data() io.Writer {
 	if isTerminal(a.stdout) {
 		return a.stdout
@@ -31,12 +33,57 @@ func (a *app) data() io.Writer {
 	return unfiltered(a.stdout)
 }
 
-// unfiltered is what stands behind standard output or standard error. It is for
-// what steers the terminal on purpose (a progress bar, another program that was
-// asked for), and not for texts that were not made printable.
+// unfiltered returns the writer behind standard output or standard error. Use it for terminal control (a progress
+// bar, another program), and not for texts that were not made printable.
 func unfiltered(w io.Writer) io.Writer {
 	if filter, ok := w.(*printable.Writer); ok {
 		return filter.Unwrap()
 	}
 	return w
+}
+
+// documentSchema is the schema version of --json, for documents without one of their own.
+const documentSchema = 1
+
+// jsonDocument returns a document of the JSON that write writes.
+func (a *app) jsonDocument(name string, write func(io.Writer) error) error {
+	var text bytes.Buffer
+	err := write(&text)
+	if err != nil {
+		return err
+	}
+	return a.document(name, json.RawMessage(text.Bytes()))
+}
+
+// document prints an answer as JSON: an object with its schema. Those of a list stand under their name.
+func (a *app) document(name string, answer any) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // stacks are written with ">"
+	err := encoder.Encode(answer)
+	if err != nil {
+		return err
+	}
+	object := bytes.TrimSpace(text.Bytes())
+	if object[0] != '{' {
+		object = fmt.Appendf(nil, "{%q:%s}", name, object)
+	}
+	var own struct {
+		Schema *int `json:"schema"`
+	}
+	err = json.Unmarshal(object, &own)
+	if err != nil {
+		return err
+	}
+	if own.Schema == nil {
+		object = fmt.Appendf(nil, "{\"schema\":%d,%s", documentSchema, object[1:])
+	}
+	var out bytes.Buffer
+	err = json.Indent(&out, object, "", "  ")
+	if err != nil {
+		return err
+	}
+	out.WriteByte('\n')
+	_, err = a.data().Write(out.Bytes())
+	return err
 }

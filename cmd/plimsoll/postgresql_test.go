@@ -13,9 +13,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/hosttest"
-	"plimsoll/internal/image"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
+	"plimsoll/internal/stack/image"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // postgresqlOn has two servers of PostgreSQL on a stack, one that is read and one that is
@@ -56,7 +57,7 @@ func TestPostgresqlIsMeasured(t *testing.T) {
 	if code != exitHost || !strings.Contains(errs, build) {
 		t.Fatalf("without an image it ends with %d: %s%s", code, out, errs)
 	}
-	if code, out, errs := p.run("run", file, "--dry-run"); code != 0 || !strings.Contains(out, build) {
+	if code, out, errs := p.run("run", file, "--dry-run"); code != exitHost || !strings.Contains(errs, build) {
 		t.Errorf("a dry run ends with %d: %s%s", code, out, errs)
 	}
 	p.keepImage("postgresql")
@@ -67,11 +68,21 @@ func TestPostgresqlIsMeasured(t *testing.T) {
 			t.Errorf("%s runs from %+v", w.Name, of)
 		}
 	}
+	// A server is asked to end where its data is read again, and killed where a trial has changed it.
+	last := run.Trials[len(run.Trials)-1]
+	for _, in := range last.Instances {
+		log, err := os.ReadFile(filepath.Join(p.dir, store.RunsDir, run.ID, last.Artifacts, fmt.Sprint("instance-", in.Index),
+			"server.stderr"))
+		asked := strings.Contains(string(log), "shutdown request")
+		if in.Tenant != "own" && (err != nil || asked != (in.Tenant == "C")) {
+			t.Errorf("%s was asked to end: %t, %v\n%s", in.Tenant, asked, err, log)
+		}
+	}
 	a := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == "A" })
 	if said := run.Workloads[a].Settings; said["work_mem"] != "8MB" {
 		t.Errorf("what was set is kept as %v", said)
 	}
-	if code, out, _ := p.run("show", run.ID); code != 0 && !strings.Contains(out, "which says that it is 15.") {
+	if code, out, _ := p.run("show", "--full", run.ID); code != 0 && !strings.Contains(out, "which says that it is 15.") {
 		t.Errorf("showing it ends with %d: %s", code, out)
 	}
 	if diff := before.Settle(0); diff != "" {
@@ -97,7 +108,7 @@ func (p *program) keepImage(name string) {
 // keptImages makes the program's images those that tests keep.
 func (p *program) keptImages() *image.Store {
 	p.t.Helper()
-	kept, images := hosttest.Kept(p.t, "images", "../../internal/image"), filepath.Join(p.state, "images")
+	kept, images := hosttest.Kept(p.t, "images", "../../internal/stack/image"), filepath.Join(p.state, "images")
 	if err := errors.Join(os.MkdirAll(p.state, 0o755), os.RemoveAll(images), os.Symlink(kept, images)); err != nil {
 		p.t.Fatal(err)
 	}

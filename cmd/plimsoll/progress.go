@@ -10,15 +10,15 @@ import (
 	"golang.org/x/term"
 
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/hostinfo"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/trial"
+	"plimsoll/internal/units/plural"
 )
 
-// isTerminal tells whether a stream is one that a person watches.
+// isTerminal reports whether a stream is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -53,10 +53,10 @@ func newProgress(w io.Writer, quiet bool, o trial.Options) progress {
 	for _, why := range o.LeftOut {
 		fmt.Fprintf(w, "left out: %s\n", why)
 	}
-	asks, ok := o.Experiment.PlanHost(hostinfo.New().Has())
-	if ok && !o.Experiment.HostAsked.Nothing() {
-		asks.LoadedBefore(loadedBefore(o.Golden))
-		fmt.Fprintf(w, "%s\n", indented(asks.String()))
+	asks, ok := o.Experiment.PlanHost(hostinfo.New().Capacity())
+	if ok && !o.Experiment.HostAsked.Empty() {
+		asks.EstimateLoading(keptLoads(o.Golden))
+		fmt.Fprintf(w, "%s\n", indent(asks.String()))
 	}
 	switch {
 	case o.Resume:
@@ -87,21 +87,21 @@ func (silent) Begin(result.Trial, int, int) {}
 func (silent) End(result.Trial, int, int)   {}
 func (silent) Close()                       {}
 
-// pace tells how long the rest of a run takes: as long as was estimated, times
-// what the trials so far took of their estimates.
+// pace estimates the remaining time of a run: the estimate, multiplied by the ratio of actual to estimated time so
+// far.
 type pace struct {
 	experiment *experiment.Experiment
 	trials     []experiment.Planned
 	began      time.Time
-	elasticity time.Duration // what the mixes take that the run adds by itself, by estimate
+	elasticity time.Duration // estimated time of the mixes that the run adds by itself
 
 	costs       []time.Duration // of the trials that this process runs
 	first       int             // trials that were done before
-	all         int             // trials, as far as they are planned
+	all         int             // number of planned trials
 	start, last time.Time       // of the first trial, and of the one under way
 }
 
-// begin tells that a trial starts after done others, of all that are planned so far.
+// begin notes the start of a trial after done others, of all planned so far.
 func (p *pace) begin(done, all int) {
 	p.last, p.all = time.Now(), all
 	if p.costs == nil {
@@ -110,8 +110,8 @@ func (p *pace) begin(done, all int) {
 	}
 }
 
-// left is the time that is left with done trials behind.
-func (p *pace) left(done int) time.Duration {
+// remaining returns the remaining time after done trials.
+func (p *pace) remaining(done int) time.Duration {
 	if p.experiment.Budget > 0 {
 		return max(0, p.experiment.Budget-time.Since(p.began)).Round(time.Second)
 	}
@@ -125,13 +125,13 @@ func (p *pace) left(done int) time.Duration {
 			rest += cost
 		}
 	}
-	rest += p.unvaried(done)
+	rest += p.remainingElasticity(done)
 	slower := float64(p.last.Sub(p.start)+prior) / float64(past+prior)
 	return max(0, time.Duration(slower*float64(rest))-time.Since(p.last)).Round(time.Second)
 }
 
-// unvaried is what is left of the mixes that the run adds by itself, with done trials behind.
-func (p *pace) unvaried(done int) time.Duration {
+// remainingElasticity returns the remaining time of the mixes that the run adds by itself, after done trials.
+func (p *pace) remainingElasticity(done int) time.Duration {
 	added := p.all - len(p.trials)
 	if added <= 0 {
 		return p.elasticity // they are not planned yet
@@ -139,7 +139,7 @@ func (p *pace) unvaried(done int) time.Duration {
 	return time.Duration(float64(p.elasticity) * float64(min(added, p.all-done)) / float64(added))
 }
 
-// bar is a line at the foot of a terminal, drawn anew every second.
+// bar is a status line at the foot of a terminal, redrawn every second.
 type bar struct {
 	mu sync.Mutex
 	pace
@@ -207,12 +207,12 @@ func (b *bar) show(change func()) {
 	change()
 	left := ""
 	if b.costs != nil {
-		left = fmt.Sprintf("%d/%d, %s left: ", b.done, b.all, b.left(b.done))
+		left = fmt.Sprintf("%d/%d, %s left: ", b.done, b.all, b.remaining(b.done))
 	}
 	// What the bar adds to the text: a percentage, a frame, and the last column,
 	// behind which some terminals begin a new line.
 	const frame = 10
-	b.bar.Describe(fit(left+printable.Line(b.text), columns(b.w, 80)-b.width-frame))
+	b.bar.Describe(fitWidth(left+printable.Line(b.text), columns(b.w, 80)-b.width-frame))
 	at := b.done
 	if budget := b.experiment.Budget; budget > 0 { // the trials to come are not known
 		at = int(float64(len(b.trials)) * min(1, time.Since(b.began).Seconds()/budget.Seconds()))
@@ -220,8 +220,8 @@ func (b *bar) show(change func()) {
 	_ = b.bar.Set(at)
 }
 
-// fit gives text exactly width columns, so that the bar does not jump.
-func fit(text string, width int) string {
+// fitWidth pads or cuts text to exactly width columns, so that the bar does not jump.
+func fitWidth(text string, width int) string {
 	width = max(width, 1)
 	if r := []rune(text); len(r) > width {
 		text = string(r[:width-1]) + "…"
@@ -229,9 +229,9 @@ func fit(text string, width int) string {
 	return fmt.Sprintf("%-*s", width, text)
 }
 
-// eachUpTo is how many trials a run may have for each to get a line, where no person watches; of
-// more, every tenth does.
-const eachUpTo = 20
+// maxTrialLines is the number of trials up to which each gets a line where the output is no terminal; beyond, every
+// tenth does.
+const maxTrialLines = 20
 
 // lines prints a line for each trial that ends, or for every tenth, and for those that were not measured.
 type lines struct {
@@ -245,14 +245,14 @@ func (l *lines) Begin(_ result.Trial, done, all int) { l.begin(done, all) }
 
 func (l *lines) End(t result.Trial, done, all int) {
 	l.begin(done, all)
-	if all > eachUpTo && done%10 != 0 && done != 1 && done != all && t.Measured() != nil {
+	if all > maxTrialLines && done%10 != 0 && done != 1 && done != all && t.Measured() != nil {
 		return
 	}
 	what := string(t.Status)
 	switch {
 	case t.Measured() != nil:
 		unit := "IOPS"
-		if t.Honesty() != nil && t.Honesty().Source == result.SourceServer {
+		if t.Honesty() != nil && t.Honesty().Source.Operations() {
 			unit = "ops/s"
 		}
 		what = fmt.Sprintf("%.0f %s", t.Measured().IOPS(), unit)
@@ -262,7 +262,7 @@ func (l *lines) End(t result.Trial, done, all int) {
 	case t.Problem != nil:
 		what += ": " + t.Problem.Text()
 	}
-	fmt.Fprintf(l.w, "[%d/%d] %s %s: %s; %s left\n", done, all, t.Stack, t.Mix, what, l.left(done))
+	fmt.Fprintf(l.w, "[%d/%d] %s %s: %s; %s left\n", done, all, t.Stack, t.Mix, what, l.remaining(done))
 }
 
 func (l *lines) Close() {}

@@ -11,7 +11,7 @@ import (
 // reading shows how far files were read, once that takes a while: a bar with
 // the time left on a terminal, nothing elsewhere.
 type reading struct {
-	w           io.Writer // nil for nobody
+	w           io.Writer // nil for no output
 	began, last time.Time
 	bar         *progressbar.ProgressBar // nil until it is shown
 }
@@ -26,9 +26,8 @@ func newReading(w io.Writer, silent bool) *reading {
 	return &reading{w: unfiltered(w), began: time.Now()}
 }
 
-// tell is called with the bytes that are done, and all, or 0 where that is not
-// known.
-func (r *reading) tell(done, total int64) {
+// update is called with the bytes read, and the total, or 0 where that is unknown.
+func (r *reading) update(done, total int64) {
 	now := time.Now()
 	if r.w == nil || now.Sub(r.began) < patience || now.Sub(r.last) < 200*time.Millisecond {
 		return
@@ -47,7 +46,7 @@ func (r *reading) tell(done, total int64) {
 	_ = r.bar.Set64(done) // a terminal that is gone has nobody to tell
 }
 
-// readingText says how far it is, and how long the rest takes at that pace.
+// readingText describes the progress, and the remaining time at that pace.
 func readingText(done, total int64, since time.Duration) string {
 	text := fmt.Sprintf("analysing, %d MB", done/1e6)
 	if total <= 0 || done <= 0 {

@@ -25,9 +25,9 @@ func TestReadingText(t *testing.T) {
 	var b bytes.Buffer
 	r := newReading(&b, false)
 	r.began = r.began.Add(-time.Hour)
-	r.tell(1, 2)
+	r.update(1, 2)
 	r.close()
 	if b.Len() > 0 {
-		t.Errorf("no terminal, and it is told %q", b.String())
+		t.Errorf("no terminal, and it is shown %q", b.String())
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // The time left is what was estimated, until the trials themselves show how
@@ -31,18 +31,18 @@ func TestTimeLeft(t *testing.T) {
 		// A run that is resumed: three trials were done before.
 		p := pace{experiment: &experiment.Experiment{}, costs: append(append([]time.Duration{}, c.past...), c.rest...),
 			first: 3, start: now.Add(-c.took), last: now}
-		if got := p.left(3 + len(c.past)); got > c.want || got < c.want-5*time.Minute {
+		if got := p.remaining(3 + len(c.past)); got > c.want || got < c.want-5*time.Minute {
 			t.Errorf("%s: %s left, want %s", c.name, got, c.want)
 		}
 	}
 	// A budget is what it is, however long trials take.
 	p := pace{experiment: &experiment.Experiment{Budget: 3 * hour}, began: time.Now().Add(-hour),
 		costs: []time.Duration{hour}}
-	if got := p.left(0); got > 2*hour || got < 2*hour-5*time.Minute {
+	if got := p.remaining(0); got > 2*hour || got < 2*hour-5*time.Minute {
 		t.Errorf("%s of the budget left", got)
 	}
 	p.began = p.began.Add(-24 * hour)
-	if got := p.left(0); got != 0 {
+	if got := p.remaining(0); got != 0 {
 		t.Errorf("%s left of a budget that was spent", got)
 	}
 }
@@ -59,7 +59,7 @@ func TestFit(t *testing.T) {
 		{"ein längerer", 8, "ein län…"},
 		{"too narrow", -3, "…"},
 	} {
-		if got := fit(c.text, c.width); got != c.want {
+		if got := fitWidth(c.text, c.width); got != c.want {
 			t.Errorf("fit(%q, %d) = %q, want %q", c.text, c.width, got, c.want)
 		}
 	}

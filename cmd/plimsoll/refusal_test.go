@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // Every refusal names its cause and its remedy, ends with its own exit code,
@@ -29,7 +29,7 @@ workloads:
   R: {fio: {rw: randread, size: 8MiB}}
 `
 
-// disk gives a block device of the test's own, standing in for a real one.
+// disk returns a block device of the test's own, in place of a real one.
 func disk(t *testing.T, mib int64) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "disk.img")
@@ -98,7 +98,11 @@ func TestAProtectedDeviceEndsTheRunBeforeItStarts(t *testing.T) {
 			name := p.experiment(strings.ReplaceAll(onDevice, "DEVICE", test.device))
 			for _, dry := range [][]string{{"--dry-run"}, nil} {
 				code, out, errs := p.run(append(append([]string{"run", name}, test.args...), dry...)...)
-				if code != exitRefused {
+				want := exitRefused
+				if test.name == "unknown" {
+					want = exitUsage // what is not there is not protected
+				}
+				if code != want {
 					t.Errorf("%v: ends with %d: %s%s", dry, code, out, errs)
 				}
 				contains(t, errs, test.says...)
@@ -146,13 +150,13 @@ func TestBadInputIsRefusedWithAllItsProblems(t *testing.T) {
 		{
 			name: "settings that exclude each other",
 			args: []string{"run", "quick", "--budget", "3m", "--fixed", "10s", "--repeat", "3", "--runtime", "5s",
-				"--target", "nan%", "--jobs", "0", "--size", "large", "--on", "tmpfs(size=1GiB)", "--precondition",
+				"--precision", "nan%", "--jobs", "0", "--size", "large", "--on", "tmpfs(size=1GiB)", "--precondition",
 				"snai,passes=0", "--trace", "--no-trace"},
 			says: []string{
 				"--budget 3m does not go together with --fixed 10s", "--budget 3m does not go together with --repeat 3",
 				"--fixed 10s does not go together with --runtime 5s",
-				"--fixed 10s does not go together with --target nan%", "--trace does not go together with --no-trace",
-				"--target takes", "--jobs takes", "--size takes", "--on takes", `unknown setting "snai"`, "passes is a number",
+				"--fixed 10s does not go together with --precision nan%", "--trace does not go together with --no-trace",
+				"--precision takes", "--jobs takes", "--size takes", "--on takes", `unknown setting "snai"`, "passes is a number",
 			},
 		},
 		{name: "targets that nobody named", args: []string{"run", "local-vs-remote"},
@@ -178,13 +182,13 @@ func TestBadInputIsRefusedWithAllItsProblems(t *testing.T) {
 			args: []string{"run", "directory", "--on", "dir:/tmp", "--dry-run"}, says: []string{"would replace nothing"}},
 		{name: "a device that replaces nothing", args: []string{"run", "directory", "--on", "/dev/sda"},
 			says: []string{"--on /dev/sda would replace nothing", "block devices that a stack names", "stack here: dir:"}},
-		{name: "a size that is two", args: []string{"run", "quick", "--size", "1GB"},
-			says: []string{"--size 1GB: GB is 1000 to some and 1024 to others: write 1GiB"}},
+		{name: "a size without a unit", args: []string{"run", "quick", "--size", "4"},
+			says: []string{`--size takes a size from 512B, not "4": write 4GiB`}},
 		{name: "no directory", args: []string{"run", "quick", "--on", "dir:"}, says: []string{"--on takes"}},
 		{name: "no such directory", args: []string{"run", "quick", "--on", "dir:/no/such"},
-			says: []string{"--on dir:/no/such", "no such file"}},
-		{name: "a precision that nothing ends at", args: []string{"run", "quick", "--target", "1%"},
-			says: []string{"--target 1% would change nothing", "40s", "--budget"}},
+			says: []string{"--on dir:/no/such: there is no directory /no/such"}},
+		{name: "a precision that nothing ends at", args: []string{"run", "quick", "--precision", "1%"},
+			says: []string{"--precision 1% would change nothing", "40s", "--budget"}},
 		{name: "a budget that is too short", args: []string{"run", "quick", "--budget", "10s"},
 			says: []string{"a budget of 10s is too short for quick", "takes about", "--size"}},
 		{name: "settings that leave nothing", args: []string{"run", "write-scaling", "--on", "dir:/proc"},
@@ -252,7 +256,7 @@ workloads:
 func TestDryRunChangesNothing(t *testing.T) {
 	hosttest.Exclusive(t)
 	p := newProgram(t)
-	code, out, errs := p.run("run", "quick", "--dry-run", "--seed", "1")
+	code, out, errs := p.run("run", "quick", "--dry-run", "--seed", "1", "--verbose")
 	if code != 0 {
 		t.Fatalf("ends with %d: %s", code, errs)
 	}
@@ -263,28 +267,34 @@ func TestDryRunChangesNothing(t *testing.T) {
 	}
 }
 
-// TestAJobThatNamesAFileHasNoPlaceOnARawStack: the dry run knows, and a trial
-// does not have to find out.
-func TestAJobThatNamesAFileHasNoPlaceOnARawStack(t *testing.T) {
+// A job file that names a device of its own runs on each stack, a phase after the other.
+func TestAJobFileRunsOnEveryStack(t *testing.T) {
+	hosttest.Exclusive(t)
 	p := newProgram(t)
-	p.file("named.fio", "[global]\nname=anything at all\nrw=randread\nsize=1m\n[job]\nfilename=data\n")
-	p.file("plain.fio", "[global]\nname=anything at all\nrw=randread\nsize=1m\n[job]\n")
-	file := p.experiment("name: raw\nquestion: q\nstacks:\n  raw: loop(size=64MiB)\n  ext4: loop(size=64MiB) > " +
-		"ext4\nworkloads:\n  N: {fio: {file: named.fio}}\n")
-	for _, args := range [][]string{{"run", file, "--dry-run"}, {"run", file}, {"validate", file}} {
-		code, out, errs := p.run(args...)
-		if code != exitUsage {
-			t.Errorf("%v ends with %d", args, code)
+	const text = "[global]\nname=anything at all\nfilename=/dev/nvme99n1\nsize=100%\ndirect=1\nioengine=libaio\n" +
+		"[load]\nrw=write\nbs=1m\n[read]\nstonewall\nrw=randread\n"
+	p.file("named.fio", text)
+	file := p.experiment("name: raw\nquestion: q\nrepeat: 1\ntrials: 1\nruntime: 200ms\ncontrol: false\nstacks:\n" +
+		"  raw: loop(size=128MiB)\n  ext4: loop(size=128MiB) > ext4\nworkloads:\n  N: {fio: {file: named.fio}}\n")
+	code, out, errs := p.run("run", file, "--quiet")
+	if code != exitOK {
+		t.Fatalf("ends with %d: %s%s", code, out, errs)
+	}
+	dir, run := p.result()
+	ran := map[string]bool{}
+	for _, trial := range run.Trials {
+		if trial.Status != result.TrialDone || trial.Measured().IOs() == 0 {
+			t.Errorf("%s on %s: %s, %+v", trial.Mix, trial.Stack, trial.Status, trial.Problem)
 		}
-		contains(t, out+errs, "experiment.yaml:4: workload N cannot run on stack raw", "named.fio sets filename=data",
-			"leave it out of the job file")
-		if strings.Contains(out+errs, "on stack ext4") {
-			t.Errorf("a file system has files: %s%s", out, errs)
+		ran[trial.Mix+" "+trial.Stack] = true
+		given, err := os.ReadFile(filepath.Join(dir, trial.Artifacts, "given.fio"))
+		if err != nil || string(given) != text {
+			t.Errorf("what was given is kept as %q, %v", given, err)
 		}
 	}
-	file = p.experiment("name: raw\nquestion: q\nstacks:\n  raw: loop(size=64MiB)\nworkloads:\n  N: {fio: {file: " +
-		"plain.fio}}\n")
-	if code, _, errs := p.run("run", file, "--dry-run"); code != exitOK && code != exitHost { // without root
-		t.Errorf("a job that names no file ends with %d: %s", code, errs)
+	for _, want := range []string{"N-1-load raw", "N-1-load ext4", "N-2-read raw", "N-2-read ext4"} {
+		if !ran[want] {
+			t.Errorf("%s is not among %v", want, ran)
+		}
 	}
 }

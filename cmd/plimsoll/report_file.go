@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/owner"
 	"plimsoll/internal/report"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
+	"plimsoll/internal/state/sudouser"
 )
 
 // writeReport writes the HTML report of the run in a directory, in the place of
@@ -18,7 +18,7 @@ func writeReport(path string, run *result.Run, findings []fact.Finding) error {
 	opt := report.PageOptions{Series: func(trial int) ([]result.Series, error) {
 		return store.ReadSeries(filepath.Dir(path), trial)
 	}}
-	if err := owner.Replace(path, func(w io.Writer) error { return report.HTML(w, run, findings, opt) }); err != nil {
+	if err := sudouser.Replace(path, func(w io.Writer) error { return report.HTML(w, run, findings, opt) }); err != nil {
 		return fmt.Errorf("write the report %s: %w", path, err)
 	}
 	return nil

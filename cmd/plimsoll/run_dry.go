@@ -3,28 +3,30 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"plimsoll/internal/cli/preview"
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/hostinfo"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/trial"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
-// plan is what a dry run tells.
+// plan is the output of a dry run.
 type plan struct {
 	Experiment string `json:"experiment"`
 	Seed       uint64 `json:"seed"`
 	Trace      bool   `json:"trace,omitempty"` // block requests are recorded meanwhile
+	// the papers whose figures it repeats, compared with it
+	Papers []paperComparison `json:"papers,omitempty"`
 	// stacks and workloads that do not fit the settings, and why
 	LeftOut []string       `json:"left_out,omitempty"`
 	Stacks  []plannedStack `json:"stacks"`
@@ -33,31 +35,43 @@ type plan struct {
 	Host  *experiment.HostPlan `json:"host,omitempty"` // what servers ask of the host; nil where none run
 	// that servers run from
 	Images []trial.NeededImage `json:"images,omitempty"`
-	// what is written besides, and taken back at the end; RUN stands for the run's id
+	// other paths that are written, and removed at the end; RUN stands for the run's id
 	Writes           []string             `json:"writes"`
 	Trials           []experiment.Planned `json:"trials"` // in their order
 	EstimatedSeconds float64              `json:"estimated_seconds"`
-	// of these, what the mixes take that are added at the load line
+	// of these, the time of mixes added at the load line
 	ElasticitySeconds float64 `json:"elasticity_seconds,omitempty"`
 	// in which further trials are planned as it goes
 	BudgetSeconds float64 `json:"budget_seconds,omitempty"`
+	// what would keep the run from starting; the exit status is that of the run
+	Blockers []string `json:"blockers,omitempty"`
 }
 
-// plannedStack is what making a stack would change on the host.
+// plannedStack lists the changes to the host that making a stack involves.
 type plannedStack struct {
 	Name    string   `json:"name"`
 	Line    string   `json:"line"`
 	Changes []string `json:"changes"`
 	Writes  []string `json:"writes"`            // every device and path; RUN stands for the run's id
-	Skipped string   `json:"skipped,omitempty"` // why the host cannot make it
+	Skipped string   `json:"skipped,omitempty"` // the reason why the host cannot make it
 }
 
-// dryRun tells what a run would do, and what would be refused.
-func (a *app) dryRun(ctx context.Context, o trial.Options) error {
+// dryRun prints the planned run, with everything that would be refused. With --verbose it lists every trial.
+func (a *app) dryRun(ctx context.Context, o trial.Options, with runOptions) error {
 	e := o.Experiment
+	papers := compareWithPapers(e, with.figure)
+	if !a.jsonOutput { // also where this host cannot run it
+		for _, b := range papers {
+			fmt.Fprintf(a.stdout, "%s\n", b)
+		}
+	}
 	previews, refused, err := trial.DryRun(ctx, o)
 	if err != nil {
 		return runError(err, "")
+	}
+	var unknown *hostinfo.UnknownDeviceError
+	if errors.As(refused, &unknown) && !a.jsonOutput {
+		return runError(refused, "") // of a device that is not there nothing is planned
 	}
 	if err := hopeless(e, previews); err != nil {
 		return runError(errors.Join(refused, err), "")
@@ -74,11 +88,12 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 	takes += elasticity
 	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds(),
 		ElasticitySeconds: elasticity.Seconds(), BudgetSeconds: e.Budget.Seconds(), LeftOut: o.LeftOut, Trace: e.Trace,
+		Papers: papers,
 		Writes: trial.OwnWrites(o)}
 	p.Mixes, p.Images = e.ResultMixes(), trial.NeededImages(o)
-	asks, ok := e.PlanHost(hostinfo.New().Has())
+	asks, ok := e.PlanHost(hostinfo.New().Capacity())
 	if ok {
-		asks.LoadedBefore(loadedBefore(o.Golden))
+		asks.EstimateLoading(keptLoads(o.Golden))
 		p.Host = &asks
 	}
 	for i, s := range e.Stacks {
@@ -86,24 +101,27 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 			plannedStack{Name: s.Name, Line: s.Line.String(), Changes: previews[i].Changes, Writes: previews[i].Writes,
 				Skipped: previews[i].Skipped})
 	}
+	if refused != nil {
+		p.Blockers = strings.Split(refused.Error(), "\n")
+		refused = fmt.Errorf("this run would not start:\n%w", indentedError{refused})
+	}
 	if a.jsonOutput {
-		if err := json.NewEncoder(a.data()).Encode(p); err != nil {
+		if err := a.document("", p); err != nil {
 			return &exitError{exitFailure, err}
 		}
 		return runError(refused, "")
 	}
-	if _, err := io.WriteString(a.stdout, p.text(e, o.Dir)); err != nil {
+	if _, err := io.WriteString(a.stdout, p.text(e, o.Dir, with.verbose)); err != nil {
 		return &exitError{exitFailure, err}
 	}
 	return runError(refused, "")
 }
 
-// writeImages says what servers run from.
+// writeImages prints the images of servers.
 func (p plan) writeImages(out io.Writer) {
 	for _, n := range p.Images {
 		if n.Kept == nil {
-			fmt.Fprintf(out, "\nMissing, for the servers of %s: %s\n", plural.And(n.Workloads), n.Missing)
-			continue
+			continue // it stands at the end, with all that keeps the run from starting
 		}
 		fmt.Fprintf(out, "\nServers of %s run from image %s, %s\n", plural.And(n.Workloads),
 			printable.Line(n.Kept.Name), n.Kept.Digest)
@@ -133,21 +151,36 @@ func plannedOf(t result.Trial) experiment.Planned {
 	return experiment.Planned{Seq: t.Seq, Block: t.Block, Repeat: t.Repeat, Stack: t.Stack, Mix: t.Mix}
 }
 
+// indentedError is an error of several lines below another.
+type indentedError struct{ error }
+
+func (e indentedError) Error() string { return indent(e.error.Error()) }
+func (e indentedError) Unwrap() error { return e.error }
+
 // text is the plan for people. dir is where the results would be.
-func (p plan) text(e *experiment.Experiment, dir string) string {
+func (p plan) text(e *experiment.Experiment, dir string, trialByTrial bool) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s: %s\n", e.Name, e.Question)
 	for _, why := range p.LeftOut {
 		fmt.Fprintf(&out, "left out: %s\n", why)
+	}
+	for _, w := range preview.Pointless(e) {
+		fmt.Fprintf(&out, "warning: %s\n", w)
 	}
 	if p.Trace {
 		out.WriteString("traced: block requests are recorded while trials are measured (--no-trace measures without)\n")
 	}
 	writeMixes(&out, e)
 	if p.Host != nil {
-		fmt.Fprintf(&out, "\nServers on this host:\n%s\n", indented(p.Host.String()))
+		fmt.Fprintf(&out, "\nServers on this host:\n%s\n", indent(p.Host.String()))
 	}
 	p.writeImages(&out)
+	if trialByTrial {
+		fmt.Fprintf(&out, "\nTrials, in this order (seed %d):\n", p.Seed)
+		for _, t := range p.Trials {
+			fmt.Fprintf(&out, "  %4d  round %-3d  %-20s %s\n", t.Seq, t.Block, cmp.Or(t.Stack, strings.Join(t.On, " + ")), t.Mix)
+		}
+	}
 	out.WriteString("\nWould change on this host, and undo at the end:\n")
 	for _, s := range p.Stacks {
 		fmt.Fprintf(&out, "  %s: %s\n", s.Name, s.Line)
@@ -165,16 +198,13 @@ func (p plan) text(e *experiment.Experiment, dir string) string {
 	for _, where := range p.Writes {
 		fmt.Fprintf(&out, "      writes %s\n", where)
 	}
-	fmt.Fprintf(&out, "\nWould stay: the results, in %s.\n\nTrials, in this order (seed %d):\n", dir, p.Seed)
-	for _, t := range p.Trials {
-		fmt.Fprintf(&out, "  %4d  block %-3d  %-20s %s\n", t.Seq, t.Block, cmp.Or(t.Stack, strings.Join(t.On, " + ")), t.Mix)
-	}
+	fmt.Fprintf(&out, "\nWould stay: the results, in %s.\n", dir)
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)).Round(time.Second) }
 	takes, more := seconds(p.EstimatedSeconds), ""
 	if p.ElasticitySeconds > 0 {
-		fmt.Fprintf(&out, "\nThen, at the load line that these tell, each limit of the miniature %s more and less, "+
+		fmt.Fprintf(&out, "\nThen, at the load line that these show, each limit of the scaled-down host %s more and less, "+
 			"one at a time, in %s: about %s of the time.\n", units.Percent(e.Elasticity),
-			plural.Count(e.ElasticBlocks(), "block"), seconds(p.ElasticitySeconds))
+			plural.Count(e.ElasticBlocks(), "round"), seconds(p.ElasticitySeconds))
 	}
 	if e.Budget > 0 {
 		more = fmt.Sprintf(", then more where they are needed, %s in all", e.Budget)

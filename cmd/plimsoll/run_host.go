@@ -5,14 +5,14 @@ import (
 	"strings"
 
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
 )
 
-// checkHost returns which limits of the miniature are of what this host does not have.
-func checkHost(asked result.HostAsked, h *hostinfo.Host) (problems []error) {
-	has := h.Has()
+// checkHost returns an error for each limit of the scaled-down host that exceeds this host.
+func checkHost(asked result.HostOverrides, h *hostinfo.Host) (problems []error) {
+	has := h.Capacity()
 	if asked.Limits.CPUs > has.CPUs {
 		problems = append(problems, fmt.Errorf("--host-cpus %v: this host has %v processors; give no more, or none for all "+
 			"of them", asked.Limits.CPUs, has.CPUs))
@@ -29,5 +29,5 @@ func checkHost(asked result.HostAsked, h *hostinfo.Host) (problems []error) {
 	return problems
 }
 
-// indented is a text each line of which is indented.
-func indented(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
+// indent indents each line of a text.
+func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }

@@ -2,15 +2,15 @@ package main
 
 import (
 	"plimsoll/internal/finding/loadline"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/trial"
 )
 
-// loadLines returns where the load lines of a run lie, as its findings will tell: by them the runner decides
-// what to measure next.
+// loadLines returns the load lines of a run, as its findings compute them: the runner uses them to decide what to
+// measure next.
 func loadLines(run *result.Run) (lines []trial.Line) {
-	view := measured.New(run)
+	view := runview.New(run)
 	for _, s := range view.Scalings() {
 		f := loadline.CurveOf(view, s)
 		l := trial.Line{

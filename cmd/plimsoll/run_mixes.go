@@ -8,13 +8,14 @@ import (
 	"plimsoll/internal/result"
 )
 
-// writeMixes says what runs at the same time, and on how small a host.
+// writeMixes describes the mixes, and the scaled-down host.
 func writeMixes(out *strings.Builder, e *experiment.Experiment) {
 	if e.Host == nil && e.HostAsked.None {
-		out.WriteString("\nEverything runs on the whole host: no miniature, and no limits.\n")
+		out.WriteString("\nEverything runs on the whole host: no scaled-down host, and no limits.\n")
 	}
 	if e.Host != nil {
-		fmt.Fprintf(out, "\nEverything runs in a miniature, a smaller host made of this one: %s.\n", describeHost(*e.Host))
+		fmt.Fprintf(out, "\nEverything runs in a scaled-down host, a smaller host made of this one: %s.\n",
+			describeHost(*e.Host))
 	}
 	if !e.Mixed() {
 		return
@@ -23,7 +24,7 @@ func writeMixes(out *strings.Builder, e *experiment.Experiment) {
 	for _, m := range e.Mixes {
 		fmt.Fprintf(out, "  %s: %s\n", m.Name, m)
 		if m.Host != nil && e.Host == nil {
-			fmt.Fprintf(out, "      in a miniature of %s\n", describeHost(*m.Host))
+			fmt.Fprintf(out, "      in a scaled-down host of %s\n", describeHost(*m.Host))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,14 +11,17 @@ import (
 	"time"
 
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/field"
 	"plimsoll/internal/finding"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/trial"
+	"plimsoll/internal/units/plural"
+
+	"plimsoll/internal/printable"
 )
 
 // moreBudget returns the time that a resumed run is given on top; 0 when the text is not of that form.
@@ -26,23 +30,22 @@ func moreBudget(text string) (time.Duration, error) {
 	if !isAdded {
 		return 0, nil
 	}
-	more, err := time.ParseDuration(added)
-	if err != nil || more <= 0 {
+	more, err := field.Duration(1, math.MaxInt64).Parse(added)
+	if err != nil {
 		return 0, fmt.Errorf("--budget takes +TIME with --resume, such as +6m, not %q", text)
 	}
 	return more, nil
 }
 
-// resumeRun takes the experiment as the run that is resumed was given it, with
-// more time where that is given. It takes nothing but what the run stores: files that
-// the experiment was made from may be gone. One that was edited is refused by its name:
-// who edited it may expect the rest of the trials to be of what it says now.
+// resumeRun restores the experiment of the run to resume, with more time where more is set. It uses only what the run
+// stores: files that the experiment was read from may be gone. It refuses an experiment whose file was edited: the
+// user may expect the remaining trials to follow the new text.
 func (a *app) resumeRun(t trial.Options, dir string, more time.Duration) (trial.Options, error) {
 	run, err := store.Read(dir)
 	if err != nil {
 		return t, &exitError{exitUsage, err}
 	}
-	if err := edited(run, dir); err != nil {
+	if err := editedFiles(run, dir); err != nil {
 		return t, &exitError{exitUsage, err}
 	}
 	open := func(name string) ([]byte, error) {
@@ -55,7 +58,8 @@ func (a *app) resumeRun(t trial.Options, dir string, more time.Duration) (trial.
 		}
 		return nil, fmt.Errorf("the run %s does not have it as it was when it began", dir)
 	}
-	e, err := parseWith(run.Experiment.File, "", []byte(run.Experiment.Source), open)
+	e, err := parseWith(run.Experiment.File, []byte(run.Experiment.Source),
+		experiment.Options{Open: open, Stored: true})
 	if err != nil {
 		return t, &exitError{exitUsage, err}
 	}
@@ -70,9 +74,8 @@ func (a *app) resumeRun(t trial.Options, dir string, more time.Duration) (trial.
 	return t, nil
 }
 
-// edited returns which files that a run was made from are there and say something else
-// than when it began.
-func edited(run *result.Run, dir string) error {
+// editedFiles returns the files of a run that exist and have changed since it began.
+func editedFiles(run *result.Run, dir string) error {
 	var changed []string
 	for _, f := range run.Experiment.Files {
 		text, err := openBeside(run.Experiment.File, f.Name)
@@ -108,15 +111,16 @@ func (a *app) isFinished(dir string) (bool, error) {
 	}
 	fmt.Fprintf(a.stdout, `The run %s is finished: all of its %s have ended, and nothing was changed.
 What it found:
-  plimsoll show %s
+  %s
 To measure more, with so much more time:
-  plimsoll run --resume %s --budget +6m
+  %s
 `,
-		run.ID, plural.Count(len(run.Trials), "trial"), shellLine([]string{dir}), shellLine([]string{dir}))
+		run.ID, plural.Count(len(run.Trials), "trial"), printable.Plimsoll("show", dir),
+		run.Again("run", "--resume", dir, "--budget", "+6m"))
 	return true, nil
 }
 
-// restore gives an experiment the settings that a run was started with.
+// restore sets an experiment's settings to those that a run was started with.
 func restore(e *experiment.Experiment, run *result.Run) error {
 	if err := e.Restore(run.Experiment); err != nil {
 		return err

@@ -3,34 +3,40 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
-	"plimsoll/internal/blockdev"
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/hostfs"
-	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/field"
+	"plimsoll/internal/host/blockdev"
+	"plimsoll/internal/host/hostfs"
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"
-	"plimsoll/internal/steady"
+	"plimsoll/internal/state/inputfile"
+	"plimsoll/internal/stats/stopping"
 	"plimsoll/internal/trial"
 )
 
 // runOptions are the flags of plimsoll run.
 type runOptions struct {
 	texts    map[string]*string // of experiment.Flags, by flag: "" for one that was not given
-	switches map[string]*bool   // of those that take no value, and of those that switch off what a file switches on
+	switches map[string]*bool   // flags without a value, and those that switch off a setting of the file
 	ons      []string
 	remotes  []string
 
+	figure   string // of a paper, by its id
 	out      string
 	resume   string
 	keepData string
 	destroy  []string
 	dryRun   bool
+	verbose  bool // in a dry run: each trial is named
 	quiet    bool
 }
 
@@ -53,7 +59,7 @@ func (o *runOptions) addTo(f *pflag.FlagSet) {
 	}
 }
 
-// text returns what a flag was given; "" when it was not.
+// text returns the value of a flag; "" when it was not given.
 func (o runOptions) text(flag string) string {
 	if o.texts[flag] == nil {
 		return ""
@@ -64,8 +70,8 @@ func (o runOptions) text(flag string) string {
 // isOn reports whether a flag that takes no value was given.
 func (o runOptions) isOn(flag string) bool { return o.switches[flag] != nil && *o.switches[flag] }
 
-// given reports whether one of these flags was used, --budget aside where more of it was asked for.
-func (o runOptions) given(more bool) bool {
+// anyGiven reports whether one of these flags was used, apart from --budget if it asks for more.
+func (o runOptions) anyGiven(more bool) bool {
 	for _, s := range experiment.Flags() {
 		if s.Flag == "budget" && more {
 			continue
@@ -77,9 +83,9 @@ func (o runOptions) given(more bool) bool {
 	return len(o.ons) > 0 || len(o.remotes) > 0
 }
 
-// settings has the command line win over the experiment, which is nil when it
-// cannot be read: what is wrong with the command line is told all the same.
-func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
+// applySettings overrides the experiment's settings with the command line's. The experiment is nil if it could not be
+// read: the command line is checked all the same.
+func applySettings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 	r := settingsReader{}
 	known := e != nil
 	if !known {
@@ -91,7 +97,7 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 	host := hostinfo.New()
 	r.problems = append(r.problems, checkHost(e.HostAsked, host)...)
 	if known {
-		e.Proportion(host.Has())
+		e.Proportion(host.Capacity())
 	}
 	scale := r.scale(o, e.Scaled)
 	remotes := r.remotes(o.remotes, scale.Catalog)
@@ -113,11 +119,18 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	unpinned := e.Unpinned(host.Online())
+	if len(e.Mixes) == 0 {
+		return fmt.Errorf("no mix of %s fits this host: %s", e.Name, strings.Join(unpinned, "; "))
+	}
 	e.Scaled = scale
 	experiment.AddControl(e)
-	t.LeftOut = slices.Concat(leftOut, unreached)
+	t.LeftOut = slices.Concat(leftOut, unreached, unpinned)
 	if err := checkPreconditioning(e); err != nil {
 		return err
+	}
+	if wrong := e.CheckClients(); wrong != nil {
+		return wrong
 	}
 	objective := o.text("objective")
 	if objective != "" && !e.AsksHowMany() {
@@ -128,11 +141,11 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 		return experiment.Fit(e, budget)
 	}
 	ends := func(m experiment.Mix) bool { return experiment.MayEndEarly(e, e.WorkloadsOf(m)...) }
-	target := o.text("target")
+	target := o.text("precision")
 	if target != "" && !slices.ContainsFunc(e.Mixes, ends) {
-		return fmt.Errorf("--target %s would change nothing: only a trial of more than %s that is not of a fixed time "+
+		return fmt.Errorf("--precision %s would change nothing: only a trial of more than %s that is not of a fixed time "+
 			"ends at a precision, and %s has none; give it --runtime 10m, or a --budget",
-			target, steady.DefaultRule.Min, e.Name)
+			target, stopping.DefaultRule.Min, e.Name)
 	}
 	return nil
 }
@@ -152,7 +165,7 @@ func checkPreconditioning(e *experiment.Experiment) error {
 	return nil
 }
 
-// settingsReader reads flags and collects what is wrong with them.
+// settingsReader parses flags and collects problems.
 type settingsReader struct{ problems []error }
 
 func (r *settingsReader) wrong(flag, text, what string) {
@@ -181,10 +194,10 @@ func (r *settingsReader) setting(e *experiment.Experiment, o runOptions, s exper
 	case text != "":
 		err = s.Set(e, text)
 	}
-	var wrong *experiment.FlagError
+	var wrong *field.Error
 	switch {
 	case errors.As(err, &wrong):
-		r.wrong(s.Flag, text, wrong.Takes)
+		r.problems = append(r.problems, fmt.Errorf("--%s takes %s, not %q: %s", s.Flag, wrong.Takes, text, wrong.Remedy))
 	case err != nil:
 		r.problems = append(r.problems, fmt.Errorf("--%s %s: %w", s.Flag, text, err))
 	}
@@ -193,21 +206,45 @@ func (r *settingsReader) setting(e *experiment.Experiment, o runOptions, s exper
 // scale reads what else fits an experiment to the host.
 func (r *settingsReader) scale(o runOptions, s experiment.Scale) experiment.Scale {
 	s.Catalog = stack.Catalog()
+	unnamed := 0
 	for _, text := range o.ons {
-		n := r.source(text, s.Catalog)
+		name, source, named := strings.Cut(text, "=")
+		named = named && experiment.IsName(name)
+		if !named {
+			unnamed++
+			source = text
+		}
+		n := r.source(source, s.Catalog)
 		if n == nil {
+			continue
+		}
+		if _, twice := s.Each[name]; named && twice {
+			r.problems = append(r.problems, fmt.Errorf("--on %s: stack %s is put on something already", text, name))
+		}
+		if named && n.Name == "dir" {
+			r.problems = append(r.problems, fmt.Errorf("--on %s: a directory goes alone, as --on %s", text, source))
+			continue
+		}
+		if named {
+			if s.Each == nil {
+				s.Each = map[string]line.Node{}
+			}
+			s.Each[name] = *n
 			continue
 		}
 		s.On = append(s.On, *n)
 		if n.Name != "dir" {
 			continue
 		}
-		if len(o.ons) > 1 {
+		if unnamed > 1 || len(o.ons) > unnamed {
 			r.problems = append(r.problems, fmt.Errorf("--on %s: several --on name block devices, each of which "+
 				"makes a stack of its own; a directory goes alone", text))
 			continue
 		}
 		mount, err := blockdev.MountOf(hostfs.Default(), n.Arg)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = inputfile.NotThere("directory", n.Arg)
+		}
 		if err != nil {
 			r.problems = append(r.problems, fmt.Errorf("--on %s: %w", text, err))
 			continue

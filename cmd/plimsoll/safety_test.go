@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result/store"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // stackFile writes an experiment of one stack, with a workload that takes a moment.
@@ -79,7 +79,7 @@ func TestTheDryRunNamesEveryPlaceThatIsWritten(t *testing.T) {
 	contains(t, out, "writes "+p.dir+"/plimsoll-RUN-regions/regions.img", "writes /dev/loopN",
 		"writes "+p.state+"/work-RUN/it",
 		"writes "+p.state+"/work-RUN/engine-N-overlay2", "writes /run/plimsoll/RUN-",
-		"writes "+p.state+"/journal/RUN.jsonl", "writes control groups plimsoll-RUN-")
+		"writes "+p.state+"/journal/RUN.jsonl", "writes cgroups plimsoll-RUN-")
 }
 
 // TestCleanDoesNotObeyAnotherUsersJournal has a user leave a journal in a state
@@ -127,7 +127,7 @@ func TestCleanDoesNotObeyAnotherUsersJournal(t *testing.T) {
 func TestAReportIsReplacedAndNotWrittenThroughALink(t *testing.T) {
 	hosttest.Exclusive(t)
 	p := newProgram(t)
-	if code, _, errs := p.run("run", p.stackFile("dir:"+p.dir), "--out", "here"); code != 0 {
+	if code, _, errs := p.run("run", p.stackFile("dir:"+p.dir), "--output", "here"); code != 0 {
 		t.Fatalf("ends with %d: %s", code, errs)
 	}
 	p.file("precious", "mine")

@@ -20,8 +20,8 @@ func scriptSampled(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(makeSampledRun(ts.MkAbs(args[0]), filepath.Base(args[0]), at))
 }
 
-// makeSampledRun stores a run of two trials of a mix in a miniature, during which
-// two instances, the miniature and a device were sampled.
+// makeSampledRun stores a run of two trials of a mix in a scaled-down host, during which
+// two instances, the scaled-down host and a device were sampled.
 func makeSampledRun(dir, id string, started time.Time) error {
 	host := &result.Limits{CPUs: 2, MemoryBytes: 1 << 30}
 	run := result.Run{

@@ -18,7 +18,7 @@ import (
 
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
-	"plimsoll/internal/story"
+	"plimsoll/internal/testkit/runtest"
 )
 
 // The scripts in testdata/scripts try every command as a new user would, wrong
@@ -155,12 +155,12 @@ func scriptMade(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(makeRun(ts.MkAbs(args[0]), filepath.Base(args[0]), at))
 }
 
-// scriptDensity stores a run of servers whose files outgrow a miniature's memory.
+// scriptDensity stores a run of servers whose files outgrow a scaled-down host's memory.
 func scriptDensity(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: density DIRECTORY")
 	}
-	run := story.Density(false)
+	run := runtest.Density(false)
 	run.ID = filepath.Base(args[0])
 	ts.Check(store.Keep(ts.MkAbs(args[0]), *run, func(result.Trial) map[string][]byte { return nil }))
 }

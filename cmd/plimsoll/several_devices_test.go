@@ -20,7 +20,7 @@ func TestRestoreOnSeveralDevices(t *testing.T) {
 	}
 	began := load()
 	o := runOptions{ons: []string{"serial:LAB1", "/dev/nvme1n1"}}
-	if err := settings(began, new(trial.Options), o); err != nil {
+	if err := applySettings(began, new(trial.Options), o); err != nil {
 		t.Fatal(err)
 	}
 	run := &result.Run{ID: "r"}

@@ -16,6 +16,7 @@ import (
 
 	"plimsoll/internal/iotrace/blktrace"
 	"plimsoll/internal/iotrace/follow"
+	"plimsoll/internal/state/inputfile"
 )
 
 const standardInput = "-"
@@ -54,7 +55,11 @@ func captureFiles(name string) ([]string, error) {
 	case readErr != nil && !errors.Is(readErr, os.ErrNotExist):
 		return nil, readErr
 	default:
-		return nil, fmt.Errorf("%s: there is no such file, and no %s.blktrace.0 or any other CPU's", name, name)
+		missing := inputfile.NotThere("file", name)
+		if missing.Near == "" {
+			missing.Near = "nor is there " + name + ".blktrace.0, or any other CPU's"
+		}
+		return nil, missing
 	}
 	slices.SortFunc(found, func(a, b cpuFile) int { return a.cpu - b.cpu })
 	var files []string
@@ -80,8 +85,8 @@ type openedCapture struct {
 	reading     context.Context // ends when nothing more is to be read
 }
 
-// openCapture opens all files, or says of all what is wrong. They are read until
-// ctx ends; beside standard input, files are read to their end all the same.
+// openCapture opens all files; the error has all problems. Standard input is read until ctx ends, and files are read
+// to their end.
 func openCapture(ctx context.Context, names []string) (*openedCapture, error) {
 	c := &openedCapture{names: map[uint32]string{}, interrupted: ctx, reading: ctx}
 	if slices.Contains(names, standardInput) {
@@ -106,7 +111,7 @@ func (c *openedCapture) close() {
 	}
 }
 
-// open opens a file, and unpacks it where it is compressed.
+// open opens a file, and decompresses it if necessary.
 func (c *openedCapture) open(name string) error {
 	s := follow.Source{Name: strings.TrimSuffix(name, gzipSuffix)}
 	f := os.Stdin
@@ -146,14 +151,13 @@ func (c *openedCapture) open(name string) error {
 	return nil
 }
 
-// learnName takes the device's name from that of a file of blktrace's, all
-// whose records are of one device.
+// learnName takes the device's name from the name of a blktrace file whose records are of one device.
 func (c *openedCapture) learnName(file string, in *bufio.Reader) {
 	base, _, ofCPU := strings.Cut(filepath.Base(file), ".blktrace.")
 	beginning, _ := in.Peek(in.Size()) // shorter where the file is
 	first := make([]blktrace.Record, 1)
 	if n, _ := blktrace.NewReader(file, bytes.NewReader(beginning)).Read(first); ofCPU && n > 0 &&
-		blktrace.MayBe(base, first[0].Device) {
+		blktrace.NameMatches(base, first[0].Device) {
 		c.names[first[0].Device] = base
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/inputfile"
+	"plimsoll/internal/state/inputfile"
 )
 
 // openInput opens a file of a capture: a regular file, or a named pipe, whose
@@ -40,9 +40,8 @@ func openInput(ctx context.Context, name string) (*os.File, io.Reader, error) {
 	return f, &patientPipe{ctx: ctx, file: f, ends: ctx.Err}, nil
 }
 
-// standardInputReader returns a reader of standard input. Ctrl-C ends whoever
-// writes it, too, and what it still writes counts; one that goes on living
-// without writing is not waited for.
+// standardInputReader returns a reader of standard input. Ctrl-C also ends the writing program, whose last output is
+// still read; a writer that lives on without output is not waited for.
 func standardInputReader(ctx context.Context) (io.Reader, error) {
 	info, err := os.Stdin.Stat()
 	if err != nil {
@@ -80,20 +79,19 @@ func (r *untilInterrupted) Read(into []byte) (int, error) {
 	return r.from.Read(into)
 }
 
-// patientPipe waits for what a pipe brings. Once ctx has ended, it waits no
-// longer than grace at a time, and than most in all, and then ends with what ends
-// returns.
+// patientPipe waits for a pipe's input. After ctx has ended, each wait is limited to grace, and all to most; then it
+// returns the error of ends.
 type patientPipe struct {
 	ctx         context.Context
 	file        *os.File
 	grace, most time.Duration
 	ends        func() error
 
-	ended time.Time // when ctx was seen to have
+	ended time.Time // when the end of ctx was noticed
 }
 
-// glance is how often a pipe that is waited for is asked whether ctx has ended.
-const glance = 100 * time.Millisecond
+// pollInterval is how often a waiting pipe checks whether ctx has ended.
+const pollInterval = 100 * time.Millisecond
 
 func (r *patientPipe) Read(into []byte) (int, error) {
 	var silent time.Time // since when, after ctx ended
@@ -106,7 +104,7 @@ func (r *patientPipe) Read(into []byte) (int, error) {
 				return 0, r.ends()
 			}
 		}
-		some, err := readable(r.file, glance)
+		some, err := readable(r.file, pollInterval)
 		if err != nil {
 			return 0, err
 		}

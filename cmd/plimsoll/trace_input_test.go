@@ -3,43 +3,58 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// interruptSoon sends SIGINT to a command that waits or reads without an end,
-// and returns its exit code and how long it went on living.
-func interruptSoon(t *testing.T, cmd *exec.Cmd) (code int, lived time.Duration) {
+// interrupted sends SIGINT to a command that waits or reads without an end, once it has begun to, and returns its
+// exit code.
+func interrupted(t *testing.T, cmd *exec.Cmd, begun func(pid int) bool) (code int) {
 	t.Helper()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	select {
-	case <-ended:
-		t.Fatalf("%v ended by itself", cmd.Args)
-	case <-time.After(time.Second):
-	}
-	began := time.Now()
+	within(t, hang, "it begins to read", func() bool {
+		select {
+		case <-ended:
+			t.Fatalf("%v ended by itself", cmd.Args)
+		default:
+		}
+		return begun(cmd.Process.Pid)
+	})
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case <-ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(hang):
 		_ = cmd.Process.Kill()
 		if err := <-ended; err != nil {
 			t.Log(err)
 		}
 		t.Fatalf("%v ignores SIGINT", cmd.Args)
 	}
-	return cmd.ProcessState.ExitCode(), time.Since(began)
+	return cmd.ProcessState.ExitCode()
+}
+
+// hasOpen reports whether a process has opened a file.
+func hasOpen(pid int, path string) bool {
+	all, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid)) // none of one that has ended
+	return slices.ContainsFunc(all, func(fd string) bool {
+		to, err := os.Readlink(fd)
+		return err == nil && to == path
+	})
 }
 
 // TestTraceAnalyzeEndsWhateverItReads: a pipe nobody writes, one whose writer
@@ -59,9 +74,9 @@ func TestTraceAnalyzeEndsWhateverItReads(t *testing.T) {
 	for _, args := range [][]string{{fifo}, {held}, {sparse}, {sparse, "--threads", "1"}, {sparse, "--per-io"},
 		{fifo, sparse, "--strict"}} {
 		cmd, stdout, stderr := p.command(append([]string{"trace", "analyze"}, args...)...)
-		code, lived := interruptSoon(t, cmd)
-		if code != exitInterrupted || lived > 2*time.Second { // a second, on a machine that others use, too
-			t.Errorf("%v: exit %d after %s: %s", args, code, lived, stderr)
+		code := interrupted(t, cmd, func(pid int) bool { return hasOpen(pid, args[0]) })
+		if code != exitInterrupted {
+			t.Errorf("%v: exit %d: %s", args, code, stderr)
 		}
 		contains(t, stderr.String(), "interrupted")
 		if stdout.Len() > 0 && args[len(args)-1] != "--per-io" {
@@ -83,7 +98,7 @@ func TestTraceAnalyzeReadsANamedPipe(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(200 * time.Millisecond) // it waits for a writer
+	within(t, hang, "it waits for a writer", func() bool { return hasOpen(cmd.Process.Pid, fifo) })
 	if err := errorsOf(os.WriteFile(fifo, text, 0), cmd.Wait()); err != nil {
 		t.Fatalf("%v: %s", err, stderr)
 	}
@@ -136,9 +151,12 @@ func TestTraceAnalyzeOfAStreamWhoseWriterStays(t *testing.T) {
 	if _, err := out.Write(text); err != nil {
 		t.Fatal(err)
 	}
-	code, lived := interruptSoon(t, cmd)
-	if code != exitOK || lived > 3*lastWords {
-		t.Errorf("exit %d after %s: %s", code, lived, stderr)
+	code := interrupted(t, cmd, func(int) bool {
+		left, err := unix.IoctlGetInt(int(in.Fd()), unix.TIOCINQ)
+		return err == nil && left == 0
+	})
+	if code != exitOK {
+		t.Errorf("exit %d: %s", code, stderr)
 	}
 	contains(t, stdout.String(), `"requests": 20,`)
 }

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"plimsoll/internal/configfs"
-	"plimsoll/internal/target"
+	"plimsoll/internal/host/configfs"
+	"plimsoll/internal/stack/nvmetarget"
 )
 
-// chooseExports finds what --target names, and the devices behind it.
+// chooseExports finds what --export names, and the devices behind it.
 func (t *traceRecord) chooseExports() error {
-	exports := &target.Targets{State: t.state, Configfs: configfs.Root, Host: t.env.Host}
-	recorded, err := exports.Recorded(t.exports)
+	exports := &nvmetarget.Targets{State: t.state, Configfs: configfs.Root, Host: t.env.Host}
+	recorded, err := exports.Select(t.exports)
 	if err != nil {
 		return &exitError{codeOf(err), err}
 	}

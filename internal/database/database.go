@@ -7,24 +7,25 @@
 package database
 
 import (
+	"github.com/invopop/jsonschema"
 	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/problem"
 	"plimsoll/internal/workload"
 )
 
-// Dataset is what a server holds before a workload drives it: records of equal
-// fields, whose keys and values follow from their numbers and the seed alone.
+// Dataset describes a server's data before a workload drives it: records of equal fields, whose keys and values
+// follow from their numbers and the seed alone.
 type Dataset struct {
 	Records    int64  `json:"records"`
 	Fields     int    `json:"fields"`      // of a record
 	FieldBytes int    `json:"field_bytes"` // of a field's value
 	Seed       uint64 `json:"seed"`        // of the values
-	// Warehouses are those of TPC-C, which has tables of its own: see TPCC. 0 for records.
+	// Warehouses is the scale of TPC-C, which has tables of its own: see TPCC. 0 for records.
 	Warehouses int `json:"warehouses,omitempty"`
 }
 
-// Bytes are those of all values, without keys and what the database adds.
+// Bytes returns the size of all values, without keys and the database's overhead.
 func (d Dataset) Bytes() int64 { return d.Records * int64(d.Fields) * int64(d.FieldBytes) }
 
 // Kind is one kind of database: the key that selects it in an experiment file, and
@@ -36,45 +37,43 @@ type Kind struct {
 	// Decode reads the YAML below the key; a nil node stands for no parameters.
 	// Problems carry the line of the offending node.
 	Decode func(node *yaml.Node) (Server, problem.List)
-	// Params is a zero value of the Go type that the YAML decodes to.
-	Params any
-	// SQL tells that it is relational, and can hold TPC-C's tables.
+	// Schema describes the parameters to editors, defaults included.
+	Schema func() *jsonschema.Schema
+	// SQL reports whether it is a relational database, which can hold TPC-C's tables.
 	SQL bool
 }
 
 // Server is one declared database.
 type Server interface {
-	// Parameters are those that it runs with, defaults included, as a result keeps
-	// and shows them.
+	// Parameters returns the parameters in effect, defaults included, as results store and show them.
 	Parameters() map[string]string
 	// Layout names the data: servers of one layout and one dataset can take over
 	// each other's directory.
 	Layout() string
-	// NeedBytes is the space that the data takes with room to be written to.
-	// Written data is what the server may add to and compact; the other is only read.
+	// NeedBytes returns the space for the data. With written it includes room for additions and compaction; otherwise
+	// the data is only read.
 	NeedBytes(d Dataset, written bool) int64
 	// Settings are options that it is given beyond its parameters, by its own names.
 	Settings() Settings
 	// NeedMemory is the least memory that it can run in with so many clients; 0 where that is not known.
 	NeedMemory(clients int) int64
-	// Image is what it runs from; nil for this program.
+	// Image returns the server's image; nil for this program.
 	Image() *workload.Image
 	// Load lays out the data in a new directory at path, which no server has open. Its
 	// process runs on the host.
 	Load(path string, d Dataset) workload.Step
-	// Serve serves the directory at path until it is asked to end (Step.Ends).
+	// Serve returns the step that serves the directory at path until it is asked to end (Step.Ends).
 	Serve(path string) workload.Step
-	// Address is where it answers; a socket is in its scratch directory.
+	// Address returns the server's address; a socket is in its scratch directory.
 	Address() Address
 	// Client is the client that speaks to it.
 	Client() Client
-	// Failed is why a server ended that nobody asked to; cause and remedy are named
-	// where what it said tells them.
+	// Failed explains an unexpected end of the server, with cause and remedy where its output shows them.
 	Failed(workload.Exit) *problem.Problem
 }
 
-// Connected is a server that takes so many clients at a time, and no more.
-type Connected interface{ MostClients() int }
+// ClientLimiter is a server with a fixed limit on the number of clients.
+type ClientLimiter interface{ MostClients() int }
 
 // Client is a client that speaks to a server: see package client.
 type Client struct {
@@ -82,7 +81,7 @@ type Client struct {
 	Options map[string]string // of the client's own
 }
 
-// All returns every kind of database; the first is taken where none is named.
+// All returns every kind of database; the first is the default.
 func All() []Kind {
 	all := []Kind{
 		pebbleKind,

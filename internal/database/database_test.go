@@ -72,7 +72,7 @@ func tell(t *testing.T, k Kind) {
 	})
 }
 
-// ended is what is made of how a server ended.
+// ended returns the problem for the way in which a server ended.
 func ended(t *testing.T, k Kind, c *datadriven.TestData) string {
 	x := workload.Exit{Stderr: c.Input, OOMKilled: c.HasArg("oom")}
 	c.MaybeScanArgs(t, "code", &x.Code)
@@ -125,7 +125,7 @@ func TestPebbleLayout(t *testing.T) {
 func TestTable(t *testing.T) {
 	for _, k := range All() {
 		s, problems := k.Decode(nil)
-		if len(problems) > 0 || k.Name == "" || k.Title == "" || k.Summary == "" || k.Params == nil {
+		if len(problems) > 0 || k.Name == "" || k.Title == "" || k.Summary == "" || k.Schema == nil {
 			t.Errorf("%+v: %v", k, problems)
 			continue
 		}
@@ -144,18 +144,18 @@ func TestTable(t *testing.T) {
 
 // What is told of parameters is what they are.
 func TestDocumentedParameters(t *testing.T) {
-	page, err := os.ReadFile("../../docs/databases.md")
+	page, err := os.ReadFile("../../docs/reference/databases.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range All() {
 		if !strings.Contains(string(page), "| `"+k.Name+"` | ") {
-			t.Errorf("docs/databases.md does not name %s", k.Name)
+			t.Errorf("docs/reference/databases.md does not name %s", k.Name)
 		}
 		s, _ := k.Decode(nil)
 		for key, value := range s.Parameters() {
 			if row := fmt.Sprintf("| `%s` | %s |", key, value); !strings.Contains(string(page), row) {
-				t.Errorf("docs/databases.md has no row %q, of %s", row, k.Name)
+				t.Errorf("docs/reference/databases.md has no row %q, of %s", row, k.Name)
 			}
 		}
 	}

@@ -15,7 +15,7 @@ func TPCC(warehouses int) Dataset {
 	return Dataset{Records: int64(warehouses), Fields: 1, FieldBytes: warehouseBytes, Warehouses: warehouses}
 }
 
-// TPCCDatabase has TPC-C's tables.
+// TPCCDatabase is the database of TPC-C's tables.
 const TPCCDatabase = "tpcc"
 
 // warehouseBytes are about those of a warehouse's rows: 500,000 of them, most in stock (35 MB),
@@ -41,11 +41,10 @@ const (
 	keyDigits = 19     // of the largest number
 )
 
-// RecordBytes are those of one record's values.
+// RecordBytes returns the size of one record's values.
 func (d Dataset) RecordBytes() int64 { return int64(d.Fields) * int64(d.FieldBytes) }
 
-// Check says what about a dataset cannot be, as a sentence without its end; nil for
-// one that can.
+// Check returns an error for an invalid dataset, as a sentence without its full stop.
 func (d Dataset) Check() error {
 	switch {
 	case d.Warehouses > 0 && d != TPCC(d.Warehouses), d.Warehouses < 0, d.Warehouses > MaxWarehouses:
@@ -86,15 +85,15 @@ const zeros = "0000000000000000000"
 // follow from the seed and the number, and nothing makes them smaller: a server that
 // compresses, or a device that does, has no advantage from them.
 func Value(dst []byte, d Dataset, number int64) []byte {
-	state := mixed(d.Seed ^ mixed(uint64(number)+golden))
+	state := mixed(d.Seed ^ mixed(uint64(number)+splitMixIncrement))
 	begin, end := len(dst), len(dst)+int(d.RecordBytes())
 	dst = slices.Grow(dst, end-begin)[:end]
 	left := dst[begin:]
 	for ; len(left) >= 8; left = left[8:] {
-		state += golden
+		state += splitMixIncrement
 		binary.LittleEndian.PutUint64(left, mixed(state))
 	}
-	last := mixed(state + golden)
+	last := mixed(state + splitMixIncrement)
 	for i := range left {
 		left[i] = byte(last)
 		last >>= 8
@@ -102,9 +101,9 @@ func Value(dst []byte, d Dataset, number int64) []byte {
 	return dst
 }
 
-// golden is the increment of splitmix64 (Steele, Lea and Flood: Fast splittable
-// pseudorandom number generators, 2014), and mixed its output function.
-const golden = 0x9e3779b97f4a7c15
+// splitMixIncrement is the increment of splitmix64 (Steele, Lea and Flood: Fast splittable pseudorandom number
+// generators, 2014), and mixed its output function.
+const splitMixIncrement = 0x9e3779b97f4a7c15
 
 func mixed(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

@@ -56,7 +56,7 @@ func TestSplitmix(t *testing.T) {
 	state := uint64(1234567)
 	for i, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423,
 		4593380528125082431, 16408922859458223821} {
-		state += golden
+		state += splitMixIncrement
 		if got := mixed(state); got != want {
 			t.Errorf("output %d is %d, not %d", i, got, want)
 		}

@@ -1,7 +1,7 @@
 package database
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -9,42 +9,25 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/invopop/jsonschema"
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/workload"
 )
 
 // Options of clients of servers that somebody else started.
 const (
-	SchemaOption      = "schema"      // the schema, database or keyspace of the records
-	LoadOption        = "load"        // "true": it is Plimsoll's to make
-	ReplaceOption     = "replace"     // "true": what is there under that name goes, whosever it is
-	CredentialsOption = "credentials" // where user:password is: "file:PATH" or "env:NAME"
-	TLSOption         = "tls"         // "true"
-	CAOption          = "ca"          // path of a certificate that the server's is signed with
+	SchemaOption  = "schema"  // the schema, database or keyspace of the records
+	LoadOption    = "load"    // "true": it is Plimsoll's to make
+	ReplaceOption = "replace" // "true": what is there under that name goes, whosever it is
+	TLSOption     = "tls"     // "true"
+	CAOption      = "ca"      // path of a certificate that the server's is signed with
 )
 
-// DSNParams are those of a server that somebody else started, and that is reached by what its driver calls a
-// DSN or URI.
-type DSNParams struct {
-	DSN    string `yaml:"dsn,omitempty" jsonschema_description:"of a server that runs already: env:NAME or file:PATH, where its driver's DSN or URI is; the experiment never has it"`
-	Schema string `yaml:"schema,omitempty" jsonschema:"default=plimsoll" jsonschema_description:"with dsn: the schema (PostgreSQL) or database (MySQL, MongoDB) that has the records"`
-	Load   bool   `yaml:"load,omitempty" jsonschema:"default=false" jsonschema_description:"with dsn: the schema is made and filled by each bring-up, and may be written to; else it is only read"`
-}
-
-// AddressParams are those of a cluster of Cassandra that somebody else started.
-type AddressParams struct {
-	Address     []string `yaml:"address,omitempty" jsonschema_description:"of a cluster that runs already: HOST:PORT of some of its nodes"`
-	Keyspace    string   `yaml:"keyspace,omitempty" jsonschema:"default=plimsoll" jsonschema_description:"with address: the keyspace that has the records"`
-	Load        bool     `yaml:"load,omitempty" jsonschema:"default=false" jsonschema_description:"with address: the keyspace is made and filled by each bring-up, and may be written to; else it is only read"`
-	Credentials string   `yaml:"credentials,omitempty" jsonschema_description:"with address: env:NAME or file:PATH, where user:password is"`
-	TLS         bool     `yaml:"tls,omitempty" jsonschema:"default=false" jsonschema_description:"with address: connections are encrypted, and the server's name is checked"`
-	CA          string   `yaml:"ca,omitempty" jsonschema_description:"with tls: path of the certificate that the server's is signed with"`
-}
-
-// reached are the parameters of either.
-type reached struct {
+// remoteParams are the parameters of a server elsewhere.
+type remoteParams struct {
 	Remote, Schema, Credentials, CA string
 	Load, TLS                       bool
 }
@@ -59,102 +42,116 @@ var (
 var systemSchemas = []string{"mysql", "sys", "information_schema", "performance_schema", "public", "admin", "local",
 	"config", "system", "postgres"}
 
-// mostNodes is how many addresses of a cluster are taken.
-const mostNodes = 100
+// maxNodes bounds the number of addresses of a cluster.
+const maxNodes = 100
 
-// schema is the parameter that names what has the records, which each kind of server calls otherwise.
-func schema(key string) param[reached] {
-	set := func(p *reached, text string) error {
-		if !schemaName.MatchString(text) || slices.Contains(systemSchemas, text) || strings.HasPrefix(text, "pg_") ||
-			strings.HasPrefix(text, "system_") {
-			return errors.New("write a name of its own: small letters, digits and _, and none that the server has for itself")
-		}
-		p.Schema = text
-		return nil
+// schemaParam returns the parameter for the name of the schema with the records, which each kind of server calls
+// otherwise.
+func schemaParam(key, help string) field.Field[remoteParams] {
+	own := func(text string) bool {
+		return schemaName.MatchString(text) && !slices.Contains(systemSchemas, text) &&
+			!strings.HasPrefix(text, "pg_") && !strings.HasPrefix(text, "system_")
 	}
-	return param[reached]{key: key, get: func(p reached) string { return p.Schema }, set: set}
+	return field.Of(key, help, field.Text("a name of small letters, digits and _, and none of the server's own",
+		"bench", own), func(p *remoteParams) *string { return &p.Schema })
 }
 
-// secret is a parameter that says where something is that nobody is to see. What was written is not repeated:
-// it may be the secret.
-func secret(key string, field func(*reached) *string) param[reached] {
-	return param[reached]{key: key, get: func(p reached) string { return *field(&p) },
-		nested: func(p *reached, kind string, _ []string, node *yaml.Node) (problems problem.List) {
-			from, at, _ := strings.Cut(node.Value, ":")
-			switch {
-			case node.Kind == yaml.ScalarNode && from == "env" && environment.MatchString(at):
-			case node.Kind == yaml.ScalarNode && from == "file" && path.IsAbs(at) && path.Clean(at) == at:
-			default:
-				problems.InLine(node.Line, fmt.Sprintf("%s of %s says where it is, and never what", key, kind),
-					"write env:NAME, of a variable, or file:PATH, of a file that only you may read, from / on")
-				return problems
-			}
-			*field(p) = node.Value
-			return nil
-		}}
+// text describes a value to editors that is no more than a text.
+func text() *jsonschema.Schema { return &jsonschema.Schema{Type: "string"} }
+
+// secretParam returns a parameter for the source of a secret. Errors do not repeat its value, which may be the
+// secret.
+func secretParam(key, help string) field.Field[remoteParams] {
+	return field.Nested(key, help, text, func(r *field.Reader, p *remoteParams, n *yaml.Node, _ string) bool {
+		from, at, _ := strings.Cut(n.Value, ":")
+		switch {
+		case n.Kind == yaml.ScalarNode && from == "env" && environment.MatchString(at):
+		case n.Kind == yaml.ScalarNode && from == "file" && path.IsAbs(at) && path.Clean(at) == at:
+		default:
+			r.Problem(n, key+" says where it is, and never what",
+				"write env:NAME, of a variable, or file:PATH, of a file that only you may read, from / on")
+			return false
+		}
+		p.Credentials = n.Value
+		return true
+	}).Shown(func(p *remoteParams) string { return p.Credentials })
 }
+
+// node is the address of a node of a cluster.
+var node = field.Text("HOST:PORT", "10.0.0.5:9042", func(text string) bool {
+	port, err := strconv.Atoi(text[strings.LastIndexByte(text, ':')+1:])
+	return nodeAddress.MatchString(text) && err == nil && port >= 1 && port <= mostPort
+})
 
 // addresses is the parameter that has nodes of a cluster.
-func addresses(key string) param[reached] {
-	return param[reached]{key: key, get: func(p reached) string { return p.Remote },
-		nested: func(p *reached, _ string, _ []string, node *yaml.Node) (problems problem.List) {
-			all := node.Content
-			if node.Kind == yaml.ScalarNode {
-				all = []*yaml.Node{node}
-			}
-			var nodes []string
-			for _, n := range all {
-				port, err := strconv.Atoi(n.Value[strings.LastIndexByte(n.Value, ':')+1:])
-				if !nodeAddress.MatchString(n.Value) || err != nil || port < 1 || port > mostPort {
-					problems.InLine(n.Line, fmt.Sprintf("%s: %q cannot be used", key, n.Value),
-						"write HOST:PORT, such as 10.0.0.5:9042")
-				}
-				nodes = append(nodes, n.Value)
-			}
-			if len(nodes) == 0 || len(nodes) > mostNodes {
-				problems.InLine(node.Line, key+" needs one node and at most 100", "write address: [10.0.0.5:9042]")
-			}
-			p.Remote = strings.Join(nodes, ",")
-			return problems
-		}}
+func addresses(key, help string) field.Field[remoteParams] {
+	describe := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "array", Items: node.Schema()} }
+	return field.Nested(key, help, describe, func(r *field.Reader, p *remoteParams, n *yaml.Node, _ string) bool {
+		before := len(r.Problems)
+		all := n.Content
+		if n.Kind == yaml.ScalarNode {
+			all = []*yaml.Node{n}
+		}
+		var nodes []string
+		for _, one := range all {
+			at, _ := field.Value(r, one, key, node)
+			nodes = append(nodes, at)
+		}
+		if len(nodes) == 0 || len(nodes) > maxNodes {
+			r.Problem(n, key+" needs one node and at most 100", "write address: ["+node.Example+"]")
+		}
+		p.Remote = strings.Join(nodes, ",")
+		return len(r.Problems) == before
+	}).Shown(func(p *remoteParams) string { return p.Remote })
+}
+
+// makeParam returns the parameter that permits making a schema.
+func makeParam(help string) field.Field[remoteParams] {
+	return field.Of("load", help+" is made and filled by each setup, and may be written to; else it is only read",
+		field.Switch, func(p *remoteParams) *bool { return &p.Load })
 }
 
 // reachedByDSN and reachedByAddress are the parameters of both, by the key that tells that a server is elsewhere.
 var (
-	reachedByDSN = table[reached]{
-		secret("dsn", func(p *reached) *string { return &p.Remote }), schema("schema"),
-		toggle("load", func(p *reached) *bool { return &p.Load }),
+	reachedByDSN = field.Table[remoteParams]{
+		secretParam("dsn", "of a server that runs already: env:NAME or file:PATH, where its driver's DSN or URI is; the "+
+			"experiment never has it"),
+		schemaParam("schema", "with dsn: the schema (PostgreSQL) or database (MySQL, MongoDB) that has the records"),
+		makeParam("with dsn: the schema"),
 	}
-	reachedByAddress = table[reached]{
-		addresses("address"), schema("keyspace"), toggle("load", func(p *reached) *bool { return &p.Load }),
-		secret("credentials", func(p *reached) *string { return &p.Credentials }),
-		toggle("tls", func(p *reached) *bool { return &p.TLS }),
-		absolute("ca", func(p *reached) *string { return &p.CA }),
+	reachedByAddress = field.Table[remoteParams]{
+		addresses("address", "of a cluster that runs already: HOST:PORT of some of its nodes"),
+		schemaParam("keyspace", "with address: the keyspace that has the records"),
+		makeParam("with address: the keyspace"),
+		secretParam("credentials", "with address: env:NAME or file:PATH, where user:password is"),
+		field.Of("tls", "with address: connections are encrypted, and the server's name is checked", field.Switch,
+			func(p *remoteParams) *bool { return &p.TLS }),
+		field.Of("ca", "with tls: path of the certificate that the server's is signed with",
+			field.Text("a path from / on", "/etc/ssl/ca.pem", absolute), func(p *remoteParams) *string { return &p.CA }),
 	}
+	reachedDefaults = remoteParams{Schema: "plimsoll"}
 )
 
-// absolute is a path that does not depend on where a process runs.
-func absolute(key string, field func(*reached) *string) param[reached] {
-	p := word(key, field)
-	set := p.set
-	p.set = func(to *reached, text string) error {
-		if !path.IsAbs(text) {
-			return errors.New("write a path from / on")
-		}
-		return set(to, text)
-	}
-	return p
+// absolute reports whether a text is a path of one word that does not depend on where a process runs.
+func absolute(text string) bool {
+	return path.IsAbs(text) && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // orElsewhere returns the kind, of which a server may also be one that somebody else started.
-func orElsewhere(k Kind, client string, reach table[reached]) Kind {
-	own, first := k.Decode, reach[0].key
+func orElsewhere(k Kind, client string, reach field.Table[remoteParams]) Kind {
+	own, schema, first := k.Decode, k.Schema, reach[0].Key
+	k.Schema = func() *jsonschema.Schema {
+		all := schema()
+		for pair := reach.Schema(&reachedDefaults).Properties.Oldest(); pair != nil; pair = pair.Next() {
+			all.Properties.Set(pair.Key, pair.Value)
+		}
+		return all
+	}
 	k.Decode = func(node *yaml.Node) (Server, problem.List) {
-		node = resolved(node)
 		if node == nil || !hasKey(node, first) {
 			return own(node)
 		}
-		p, problems := reach.decode(k.Name, "{"+first+": ...}", node, reached{Schema: "plimsoll"})
+		p, problems := decode(reach, k.Name, "{"+first+": ...}", node, reachedDefaults)
 		if p.CA != "" && !p.TLS {
 			problems.InLine(node.Line, "ca has no effect without tls", "add tls: true")
 		}
@@ -178,18 +175,18 @@ func hasKey(node *yaml.Node, key string) bool {
 
 // elsewhere is a server that somebody else started.
 type elsewhere struct {
-	reached
+	remoteParams
 	kind   Kind
 	client string
-	table  table[reached]
+	table  field.Table[remoteParams]
 }
 
 // Parameters implements Server.
-func (e *elsewhere) Parameters() map[string]string { return e.table.all(e.reached) }
+func (e *elsewhere) Parameters() map[string]string { return e.table.All(&e.remoteParams) }
 
 // Layout implements Server.
 func (e *elsewhere) Layout() string {
-	return fmt.Sprintf("elsewhere-1-%s-%s-%s", e.kind.Name, e.Remote, e.Schema)
+	return fmt.Sprintf("elsewhere-1-%s-%s-%s", e.kind.Name, e.Address().Remote, e.Schema)
 }
 
 // NeedBytes is none of this host's.
@@ -210,18 +207,18 @@ func (e *elsewhere) Load(string, Dataset) workload.Step { return workload.Step{}
 // Serve is nothing: it runs already.
 func (e *elsewhere) Serve(string) workload.Step { return workload.Step{} }
 
-// Address implements Server.
-func (e *elsewhere) Address() Address { return Address{Remote: e.Remote} }
+// Address implements Server. A DSN says itself where the server is.
+func (e *elsewhere) Address() Address {
+	return Address{Remote: cmp.Or(e.Remote, e.Credentials), Credentials: e.Credentials}
+}
 
 // Client implements Server.
 func (e *elsewhere) Client() Client {
 	options := map[string]string{SchemaOption: e.Schema}
-	for name, value := range map[string]string{CredentialsOption: e.Credentials, CAOption: e.CA} {
-		if value != "" {
-			options[name] = value
-		}
+	if e.CA != "" {
+		options[CAOption] = e.CA
 	}
-	for name, on := range map[string]bool{LoadOption: e.reached.Load, TLSOption: e.TLS} {
+	for name, on := range map[string]bool{LoadOption: e.remoteParams.Load, TLSOption: e.TLS} {
 		if on {
 			options[name] = "true"
 		}
@@ -231,5 +228,5 @@ func (e *elsewhere) Client() Client {
 
 // Failed implements Server.
 func (e *elsewhere) Failed(exit workload.Exit) *problem.Problem {
-	return failed(e.kind.Title, nil, "", exit)
+	return explainExit(e.kind.Title, nil, "", exit)
 }

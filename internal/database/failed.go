@@ -8,12 +8,12 @@ import (
 	"plimsoll/internal/workload"
 )
 
-// cause is what a server says, in small letters, or the kernel for it, and what follows.
+// cause maps a message of a server or of the kernel, in lower case, to a reason and a remedy.
 type cause struct{ said, why, remedy string }
 
-// failed is why a server ended. The first cause that is found in what was said is taken:
-// full devices make all else fail. Exit codes count where words say nothing.
-func failed(title string, causes []cause, memory string, exit workload.Exit) *problem.Problem {
+// explainExit returns the problem of a server that ended. It takes the first cause whose message is in the output: a
+// full device makes everything else fail. Without a known message it goes by the exit code.
+func explainExit(title string, causes []cause, memory string, exit workload.Exit) *problem.Problem {
 	failure := func(why, remedy string) *problem.Problem { return problem.New(problem.Failed, title, why, remedy) }
 	if exit.OOMKilled {
 		return failure("the kernel's OOM killer ended it: its memory limit, or the host's memory, is used up", memory)
@@ -53,15 +53,15 @@ func lineWith(text, words string) string {
 	return ""
 }
 
-// mostSaid is as much as is repeated of what a server says: some name each file that they have.
-const mostSaid = 400
+// maxQuote bounds the length of a quoted message: some name every file of the server.
+const maxQuote = 400
 
 func with(why, said string) string {
 	if said == "" {
 		return why
 	}
-	if len(said) > mostSaid {
-		said = strings.ToValidUTF8(said[:mostSaid], "") + "..."
+	if len(said) > maxQuote {
+		said = strings.ToValidUTF8(said[:maxQuote], "") + "..."
 	}
 	return why + ": " + said
 }
@@ -79,7 +79,7 @@ func complaint(stderr string) string {
 			return strings.TrimPrefix(line, workload.Self+": ")
 		}
 		if broke == "" {
-			broke = grave(line)
+			broke = fatalReason(line)
 		}
 		if line != "" {
 			last = line
@@ -91,8 +91,8 @@ func complaint(stderr string) string {
 	return last
 }
 
-// grave is what a line says of a program's end; "" for one that says nothing of it.
-func grave(line string) string {
+// fatalReason extracts the reason from a fatal log line; "" for any other line.
+func fatalReason(line string) string {
 	if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
 		return line
 	}

@@ -19,18 +19,21 @@ import (
 // server is started on this host, in the image's root, and records go through its client. A
 // step has it as a file.
 type LoadPlan struct {
-	Client  string     `json:"client"` // that speaks to the database
+	Client  string     `json:"client"` // client for the database
 	At      Address    `json:"at"`     // where it answers; a socket is in the scratch directory
 	Dataset Dataset    `json:"dataset"`
 	Make    [][]string `json:"make"`            // programs that make the data directory, one after the other
 	Serve   []string   `json:"serve"`           // and then serve it
 	Ends    string     `json:"ends"`            // signal that ends the server well: "INT"
 	Codes   []int      `json:"codes,omitempty"` // that it may exit with then, beside 0
-	// Patience is how long it may take until it answers; 0 for workload.DefaultPatience.
+	// Patience bounds the wait for the first answer; 0 for workload.DefaultPatience.
 	Patience time.Duration     `json:"patience,omitempty"`
 	Finish   [][]string        `json:"finish,omitempty"`  // programs that run when records are loaded, while it serves
 	Files    map[string]string `json:"files,omitempty"`   // in the scratch directory, by base name
 	Options  map[string]string `json:"options,omitempty"` // of the client's
+	// Keeps is the path, in the image's root, of a file that the server leaves in workload.ServerDir at its end: see
+	// workload.Step. "" for none.
+	Keeps string `json:"keeps,omitempty"`
 }
 
 // DataDir is where the data directory is in the image's root while it is laid out, and
@@ -69,7 +72,7 @@ func (p LoadPlan) step(dir string) workload.Step {
 	}
 }
 
-// ReadLoadPlan reads a plan. The error names what is wrong with it.
+// ReadLoadPlan parses a plan.
 func ReadLoadPlan(text []byte) (p LoadPlan, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -96,6 +99,9 @@ func ReadLoadPlan(text []byte) (p LoadPlan, err error) {
 		if len(argv) == 0 {
 			problems = append(problems, errors.New("make or finish has an empty command"))
 		}
+	}
+	if p.Keeps != "" && (!path.IsAbs(p.Keeps) || path.Clean(p.Keeps) != p.Keeps || p.Keeps == "/") {
+		problems = append(problems, fmt.Errorf("keeps is to be an absolute path, not %q", p.Keeps))
 	}
 	for name := range p.Files {
 		if path.Base(name) != name || !filepath.IsLocal(name) || name == workload.ServerDir {

@@ -17,9 +17,9 @@ func TestLoadPlans(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	for from, c := range map[string]struct{ to, want string }{
-		`"port": 9042`:             {`"port": 0`, "on a socket, on a port, or elsewhere"},
+		`"port": 9042`:             {`"port": 0`, "on a socket, on a port, or is external"},
 		`"port": 9042   `:          {`"remote": "db:9042"`, "a server of its own"},
-		`"at": {`:                  {`"at": {"socket": "x", `, "on a socket, on a port, or elsewhere"},
+		`"at": {`:                  {`"at": {"socket": "x", `, "on a socket, on a port, or is external"},
 		`"port": 9042 `:            {`"port": 70000`, "write a number from 1 to 65535"},
 		`"port": 9042  `:           {`"socket": "../x"`, "a path in the working directory"},
 		`"cassandra.yaml": "`:      {`"../cassandra.yaml": "`, "is to be a base name"},

@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/workload"
 )
@@ -18,40 +19,47 @@ var mongodbKind = Kind{
 	Title:   "MongoDB",
 	Summary: "MongoDB from an image, one server, with one collection of the records",
 	Decode:  decodeMongodb,
-	Params:  MongodbParams{},
+	Schema:  schemaOf(mongodbParams, mongodbDefaults),
 }
 
 // MongodbParams are the parameters of MongoDB, by its own names or those of its storage engine, WiredTiger.
 // Sizes are in bytes.
 type MongodbParams struct {
-	Image      string   `yaml:"image,omitempty" jsonschema:"default=mongo" jsonschema_description:"what it runs from: an image that is kept (plimsoll image list), by its name or the beginning of its digest"`
-	Cache      int64    `yaml:"cache_size,omitempty" jsonschema:"oneof_type=string;integer,default=256MiB" jsonschema_description:"of WiredTiger: pages that the server itself caches, uncompressed; what it misses goes through the page cache"`
-	Journal    bool     `yaml:"journal,omitempty" jsonschema:"default=false" jsonschema_description:"a write is answered once the journal on the device has it; false: once it is in memory, and the journal is written every journalCommitInterval"`
-	Commit     int      `yaml:"journalCommitInterval,omitempty" jsonschema:"minimum=1,maximum=500,default=100" jsonschema_description:"milliseconds between two writes of the journal that nobody waits for"`
-	Delay      int      `yaml:"syncdelay,omitempty" jsonschema:"minimum=1,maximum=3600,default=60" jsonschema_description:"seconds between two checkpoints, which write all that has changed"`
-	Compressor string   `yaml:"block_compressor,omitempty" jsonschema:"enum=none,enum=snappy,enum=zlib,enum=zstd,default=snappy" jsonschema_description:"of pages in files"`
-	Set        Settings `yaml:"set,omitempty" jsonschema_description:"server parameters that have no parameter here, by their own names; what a promise of Plimsoll depends on is refused"`
-
-	DSNParams `yaml:",inline"`
+	Image      string
+	Cache      int64
+	Journal    bool
+	Commit     int
+	Delay      int
+	Compressor string
+	Set        Settings
 }
+
+var mongodbDefaults = MongodbParams{Image: "mongo", Cache: 256 << 20, Commit: 100, Delay: 60, Compressor: "snappy"}
 
 // mongodbParams are all, in the order of MongodbParams.
-var mongodbParams = table[MongodbParams]{
-	word("image", func(p *MongodbParams) *string { return &p.Image }),
-	size("cache_size", 256<<20, 1<<40, func(p *MongodbParams) *int64 { return &p.Cache }),
-	toggle("journal", func(p *MongodbParams) *bool { return &p.Journal }),
-	count("journalCommitInterval", 1, 500, func(p *MongodbParams) *int { return &p.Commit }),
-	count("syncdelay", 1, 3600, func(p *MongodbParams) *int { return &p.Delay }),
-	choice("block_compressor", []string{"none", "snappy", "zlib", "zstd"},
-		func(p *MongodbParams) *string { return &p.Compressor }),
-	settings(mongodbSettable, func(p *MongodbParams) *Settings { return &p.Set }),
-}
+var mongodbParams = withSettings(field.Table[MongodbParams]{
+	imageOf("mongo", func(p *MongodbParams) *string { return &p.Image }),
+	field.Of("cache_size",
+		"of WiredTiger: pages that the server itself caches, uncompressed; what it misses goes through "+
+			"the page cache",
+		sizeKind(256<<20, 1<<40), func(p *MongodbParams) *int64 { return &p.Cache }),
+	field.Of("journal",
+		"a write is answered once the journal on the device has it; false: once it is in memory, and the "+
+			"journal is written every journalCommitInterval",
+		field.Switch, func(p *MongodbParams) *bool { return &p.Journal }),
+	field.Of("journalCommitInterval", "milliseconds between two writes of the journal that nobody waits for",
+		field.Count(1, 500), func(p *MongodbParams) *int { return &p.Commit }),
+	field.Of("syncdelay", "seconds between two checkpoints, which write all that has changed",
+		field.Count(1, 3600), func(p *MongodbParams) *int { return &p.Delay }),
+	field.Of("block_compressor", "of pages in files",
+		field.OneOf("none", "snappy", "zlib", "zstd"), func(p *MongodbParams) *string { return &p.Compressor }),
+}, mongodbSettable, func(p *MongodbParams) *Settings { return &p.Set })
 
-// mongodbSettable is what may be set of MongoDB: server parameters. WiredTiger's own configuration is
+// mongodbSettable defines the settings that are permitted: server parameters. WiredTiger's own configuration is
 // refused, since it holds paths, sizes and logging in one text.
 var mongodbSettable = settable{mixedCase: true, refused: map[string]string{
 	ofPlimsoll: "processUmask unixSocket* honorSystemUmask diagnosticDataCollectionDirectoryPath logpath bind* port",
-	ofAccess: "auth* enableLocalhostAuthBypass ssl* tls* ldap* sasl* scram* opensslCipher* kmip* jwks* oidc* " +
+	ofAccess: "auth* enableLocalhostAuthBypass ssl* tls* ldap* sasl* scram* openssl* aws* kmip* jwks* oidc* " +
 		"internalProfiling* test* enableTestCommands",
 	ofDurability: "journal* writePeriodicNoops syncdelay recoverFromOplogAsStandalone skipShardingConfigurationChecks " +
 		"takeUnstableCheckpointOnShutdown startupRecoveryForRestore readOnly* wiredTigerSkip*",
@@ -64,8 +72,8 @@ var mongodbSettable = settable{mixedCase: true, refused: map[string]string{
 type mongodb struct{ MongodbParams }
 
 func decodeMongodb(node *yaml.Node) (Server, problem.List) {
-	p, problems := mongodbParams.decode("mongodb", "{cache_size: 512MiB, journal: true}", node,
-		MongodbParams{Image: "mongo", Cache: 256 << 20, Commit: 100, Delay: 60, Compressor: "snappy"})
+	p, problems := decode(mongodbParams, "mongodb", "{cache_size: 512MiB, journal: true}", node,
+		mongodbDefaults)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -78,16 +86,16 @@ const (
 	mongodbSocket = workload.ServerDir + "/mongodb-27017.sock"
 )
 
-// MongodbDatabase has the collection of records.
+// MongodbDatabase is the database of the collection of records.
 const MongodbDatabase = "plimsoll"
 
 // MongodbJournal is an option of the client's: "true" has writes answered once the journal has them.
 const MongodbJournal = "journal"
 
 // Parameters implements Server.
-func (m *mongodb) Parameters() map[string]string { return mongodbParams.all(m.MongodbParams) }
+func (m *mongodb) Parameters() map[string]string { return mongodbParams.All(&m.MongodbParams) }
 
-// Layout has what the loaded bytes depend on: see postgresql's.
+// Layout returns the parameters that the loaded bytes depend on: see postgresql's.
 func (m *mongodb) Layout() string {
 	return fmt.Sprintf("mongodb-1-%s-%s", m.Compressor, m.MongodbParams.Image)
 }
@@ -128,7 +136,7 @@ const (
 	mongodbEmpty = 448 << 20
 )
 
-// NeedBytes of what is written to is as much again: checkpoints write pages anew before old ones are free.
+// NeedBytes returns twice the data for written data: checkpoints write new pages before old ones are free.
 func (m *mongodb) NeedBytes(d Dataset, written bool) int64 {
 	row := d.RecordBytes() + 2*int64(KeyBytes) + mongodbRow + int64(d.Fields)*mongodbField
 	data := d.Records*row*9/8 + mongodbEmpty
@@ -153,21 +161,21 @@ func (m *mongodb) Serve(dir string) workload.Step {
 		"--wiredTigerCacheSizeGB=" + strconv.FormatFloat(float64(m.Cache)/(1<<30), 'f', -1, 64),
 		"--wiredTigerCollectionBlockCompressor=" + m.Compressor,
 		"--journalCommitInterval=" + strconv.Itoa(m.Commit), "--syncdelay=" + strconv.Itoa(m.Delay)},
-		m.Set.each(func(name, value string) []string { return []string{"--setParameter", name + "=" + value} })...)}
+		m.Set.mapSorted(func(name, value string) []string { return []string{"--setParameter", name + "=" + value} })...)}
 }
 
-// mongodbCauses are what MongoDB says, and what follows.
+// mongodbCauses maps messages of MongoDB to causes and remedies.
 var mongodbCauses = []cause{
 	{"no space left on device", "its device is full",
 		"give the stack a larger size or the workload fewer records; updates need room beside the data"},
 	{"disk is full", "its device is full", "give the stack a larger size or the workload fewer records"},
 	{"cannot allocate memory", "it got no memory", mongodbMemory},
 	{"out of memory", "it got no memory", mongodbMemory},
-	{"unrecognised option", "its version does not have an option", otherOption},
-	{"error parsing command line", "its version does not take an option so", otherOption},
-	{"unknown --setparameter", "its version does not have an option", otherOption},
-	{"illegal --setparameter", "its version does not have an option", otherOption},
-	{"bad value for parameter", "an option has a value that it does not take", otherOption},
+	{"unrecognised option", "its version does not have an option", unknownOptionRemedy},
+	{"error parsing command line", "its version does not take an option so", unknownOptionRemedy},
+	{"unknown --setparameter", "its version does not have an option", unknownOptionRemedy},
+	{"illegal --setparameter", "its version does not have an option", unknownOptionRemedy},
+	{"bad value for parameter", "an option has a value that it does not take", unknownOptionRemedy},
 	{"wrong mongod version", "another version made its data", mongodbVersion},
 	{"upgrade problem", "another version made its data", mongodbVersion},
 	{"too recent to start up on the existing data files", "another version made its data", mongodbVersion},
@@ -199,8 +207,8 @@ type mongodbLine struct {
 	} `json:"attr"`
 }
 
-// mongodbSaid is what MongoDB said in words, a line for each of its log that tells of an error.
-func mongodbSaid(log string) string {
+// mongodbMessages returns the messages of MongoDB's log about errors, a line for each.
+func mongodbMessages(log string) string {
 	var said strings.Builder
 	for text := range strings.Lines(log) {
 		var line mongodbLine
@@ -225,7 +233,7 @@ func mongodbSaid(log string) string {
 	return said.String()
 }
 
-// illegalInstruction is the exit code of what a signal ended that met one.
+// illegalInstruction is the exit code of a process that SIGILL ended.
 const illegalInstruction = 128 + 4
 
 // Failed implements Server.
@@ -234,6 +242,6 @@ func (m *mongodb) Failed(exit workload.Exit) *problem.Problem {
 		return problem.New(problem.Failed, mongodbKind.Title, "this host's processor lacks instructions that it takes (AVX)",
 			"take an image of MongoDB 4.4, which does without")
 	}
-	exit.Stderr = mongodbSaid(exit.Stderr)
-	return failed(mongodbKind.Title, mongodbCauses, mongodbMemory, exit)
+	exit.Stderr = mongodbMessages(exit.Stderr)
+	return explainExit(mongodbKind.Title, mongodbCauses, mongodbMemory, exit)
 }

@@ -7,41 +7,53 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/workload"
 )
 
 // MysqlParams are the parameters of MySQL and MariaDB, by their own names. Sizes are in bytes.
 type MysqlParams struct {
-	Image       string   `yaml:"image,omitempty" jsonschema_description:"what it runs from: an image that is kept (plimsoll image list), by its name or the beginning of its digest"`
-	BufferPool  int64    `yaml:"innodb_buffer_pool_size,omitempty" jsonschema:"oneof_type=string;integer,default=64MiB" jsonschema_description:"pages that the server itself caches; what it misses is read from the device, past the page cache unless innodb_flush_method says otherwise"`
-	FlushLog    int      `yaml:"innodb_flush_log_at_trx_commit,omitempty" jsonschema:"minimum=0,maximum=2,default=1" jsonschema_description:"1: a write is answered once it is on the device; 2: once the kernel has it; 0: before"`
-	Doublewrite bool     `yaml:"innodb_doublewrite,omitempty" jsonschema:"default=true" jsonschema_description:"pages are written twice, which file systems that write in place need"`
-	FlushMethod string   `yaml:"innodb_flush_method,omitempty" jsonschema:"enum=O_DIRECT,enum=fsync,default=O_DIRECT" jsonschema_description:"O_DIRECT: data files are read and written past the page cache"`
-	LogSize     int64    `yaml:"innodb_log_file_size,omitempty" jsonschema:"oneof_type=string;integer,default=96MiB" jsonschema_description:"redo log in all"`
-	IOCapacity  int      `yaml:"innodb_io_capacity,omitempty" jsonschema:"minimum=100,maximum=1000000,default=200" jsonschema_description:"I/Os per second that writing back dirty pages takes"`
-	Connections int      `yaml:"max_connections,omitempty" jsonschema:"minimum=10,maximum=100000,default=300" jsonschema_description:"clients at a time"`
-	Schema      bool     `yaml:"performance_schema,omitempty" jsonschema:"default=false" jsonschema_description:"the server's own instruments, which take some 200 MiB of memory in MySQL"`
-	Binlog      bool     `yaml:"log_bin,omitempty" jsonschema:"default=false" jsonschema_description:"a log for replicas and for recovery to a point in time, which each commit writes too"`
-	Set         Settings `yaml:"set,omitempty" jsonschema_description:"options of the server that have no parameter here, by its own names; what a promise of Plimsoll depends on is refused"`
-
-	DSNParams `yaml:",inline"`
+	Image       string
+	BufferPool  int64
+	FlushLog    int
+	Doublewrite bool
+	FlushMethod string
+	LogSize     int64
+	IOCapacity  int
+	Connections int
+	Schema      bool
+	Binlog      bool
+	Set         Settings
 }
 
 // mysqlParams are all, in the order of MysqlParams.
-var mysqlParams = table[MysqlParams]{
-	word("image", func(p *MysqlParams) *string { return &p.Image }),
-	size("innodb_buffer_pool_size", 8<<20, 1<<40, func(p *MysqlParams) *int64 { return &p.BufferPool }),
-	count("innodb_flush_log_at_trx_commit", 0, 2, func(p *MysqlParams) *int { return &p.FlushLog }),
-	toggle("innodb_doublewrite", func(p *MysqlParams) *bool { return &p.Doublewrite }),
-	choice("innodb_flush_method", []string{"O_DIRECT", "fsync"}, func(p *MysqlParams) *string { return &p.FlushMethod }),
-	size("innodb_log_file_size", 8<<20, 128<<30, func(p *MysqlParams) *int64 { return &p.LogSize }),
-	count("innodb_io_capacity", 100, 1_000_000, func(p *MysqlParams) *int { return &p.IOCapacity }),
-	count("max_connections", 10, 100_000, func(p *MysqlParams) *int { return &p.Connections }),
-	toggle("performance_schema", func(p *MysqlParams) *bool { return &p.Schema }),
-	toggle("log_bin", func(p *MysqlParams) *bool { return &p.Binlog }),
-	settings(mysqlSettable, func(p *MysqlParams) *Settings { return &p.Set }),
-}
+var mysqlParams = withSettings(field.Table[MysqlParams]{
+	imageOf("mysql", func(p *MysqlParams) *string { return &p.Image }),
+	field.Of("innodb_buffer_pool_size",
+		"pages that the server itself caches; what it misses is read from the device, past the page "+
+			"cache unless innodb_flush_method says otherwise",
+		sizeKind(8<<20, 1<<40), func(p *MysqlParams) *int64 { return &p.BufferPool }),
+	field.Of("innodb_flush_log_at_trx_commit",
+		"1: a write is answered once it is on the device; 2: once the kernel has it; 0: before",
+		field.Count(0, 2).Like("1"), func(p *MysqlParams) *int { return &p.FlushLog }),
+	field.Of("innodb_doublewrite", "pages are written twice, which file systems that write in place need",
+		field.Switch, func(p *MysqlParams) *bool { return &p.Doublewrite }),
+	field.Of("innodb_flush_method", "O_DIRECT: data files are read and written past the page cache",
+		field.OneOf("O_DIRECT", "fsync"), func(p *MysqlParams) *string { return &p.FlushMethod }),
+	field.Of("innodb_log_file_size", "redo log in all",
+		sizeKind(8<<20, 128<<30), func(p *MysqlParams) *int64 { return &p.LogSize }),
+	field.Of("innodb_io_capacity", "I/Os per second that writing back dirty pages takes",
+		field.Count(100, 1_000_000), func(p *MysqlParams) *int { return &p.IOCapacity }),
+	field.Of("max_connections", "clients at a time",
+		field.Count(10, 100_000), func(p *MysqlParams) *int { return &p.Connections }),
+	field.Of("performance_schema",
+		"the server's own instruments, which take some 200 MiB of memory in MySQL",
+		field.Switch, func(p *MysqlParams) *bool { return &p.Schema }),
+	field.Of("log_bin",
+		"a log for replicas and for recovery to a point in time, which each commit writes too",
+		field.Switch, func(p *MysqlParams) *bool { return &p.Binlog }),
+}, mysqlSettable, func(p *MysqlParams) *Settings { return &p.Set })
 
 // Reasons why names are refused of either alone.
 const (
@@ -49,22 +61,28 @@ const (
 	ofWords = "its first word would change what another option does; write that option"
 )
 
-// mysqlSettable is what may be set of either. Options may be abbreviated, and some words before them change
-// what they mean.
-var mysqlSettable = settable{abbreviates: true, foldsDashes: true, exact: []string{"general_log", "slow_query_log"},
+// mysqlSettable defines the settings that are permitted for MySQL and MariaDB. Options may be abbreviated, and some
+// prefixes change their meaning.
+var mysqlSettable = settable{abbreviates: true, foldsDashes: true,
+	exact: []string{"general_log", "slow_query_log", "log_slow_query"},
 	refused: map[string]string{
 		ofPlimsoll: "datadir socket pid_file port bind_address basedir chroot networking name_resolve log_error* " +
 			"general_log_file slow_query_log_file log_basename relay_log* named_pipe mysqlx* " +
-			"tmpdir innodb_tmpdir slave_load_tmpdir replica_load_tmpdir character_sets_dir lc_messages_dir aria_log_dir_path",
-		ofAccess: "user secure_* ssl* tls_* admin_* authentication_*",
+			"tmpdir innodb_tmpdir slave_load_tmpdir replica_load_tmpdir character_sets_dir lc_messages_dir aria_log_dir_path " +
+			"ft_stopword_file log_slow_query_file innodb_directories innodb_temp_tablespaces_dir innodb_buffer_pool_filename " +
+			"master_info_file des_key_file extra_port report_port sql_error_log_* server_audit_*",
+		ofAccess: "user local_infile keyring_* file_key_management_* caching_sha2_* sha256_* secure_* ssl* tls_* " +
+			"admin_* authentication_*",
 		ofDurability: "log_bin* sync_binlog sync_* innodb_force_recovery innodb_read_only read_only super_read_only " +
-			"innodb_force_load_corrupted tc_heuristic_recover transaction_read_only innodb_flush_log_at_timeout",
+			"innodb_force_load_corrupted tc_heuristic_recover transaction_read_only innodb_flush_log_at_timeout " +
+			"innodb_log_file_buffering innodb_log_file_write_through innodb_data_file_buffering " +
+			"innodb_data_file_write_through innodb_use_atomic_writes",
 		ofPrograms: "defaults_* no_* print_* help verbose version initialize* bootstrap daemonize validate_* init_* " +
-			"plugin_* early_plugin_* wsrep_* upgrade feedback* gdb core_file debug* replicate_*",
+			"plugin_* early_plugin_* wsrep_* upgrade component_* feedback* gdb core_file debug* replicate_*",
 		ofLayout: "innodb_page_size innodb_data_file_path innodb_data_home_dir innodb_temp_data_file_path " +
 			"innodb_undo_* innodb_doublewrite_* lower_case_table_names innodb_checksum_algorithm " +
 			"innodb_log_group_home_dir",
-		ofWords: "loose_* skip_* disable_* enable_* maximum_*",
+		ofWords: "autoset_* loose_* skip_* disable_* enable_* maximum_*",
 		ofLog:   "innodb_redo_log_* innodb_log_files_in_group",
 		"innodb_buffer_pool_size and innodb_log_file_size, parameters, say what it would": "innodb_dedicated_server",
 	}}
@@ -100,7 +118,7 @@ func mysqlKinds() (all []Kind) {
 	for _, f := range mysqlFlavours {
 		all = append(all, Kind{
 			Name: f.name, Title: f.title, Summary: f.title + " from an image, with one InnoDB table of the records",
-			Decode: f.decode, Params: MysqlParams{}, SQL: true,
+			Decode: f.decode, Schema: schemaOf(mysqlParams, f.defaults()), SQL: true,
 		})
 	}
 	return all
@@ -112,28 +130,32 @@ type mysql struct {
 	mysqlFlavour
 }
 
+func (f mysqlFlavour) defaults() MysqlParams {
+	return MysqlParams{Image: f.image, BufferPool: 64 << 20, FlushLog: 1, Doublewrite: true, FlushMethod: "O_DIRECT",
+		LogSize: 96 << 20, IOCapacity: 200, Connections: 300}
+}
+
 func (f mysqlFlavour) decode(node *yaml.Node) (Server, problem.List) {
-	p, problems := mysqlParams.decode(f.name, "{innodb_buffer_pool_size: 128MiB}", node,
-		MysqlParams{Image: f.image, BufferPool: 64 << 20, FlushLog: 1, Doublewrite: true, FlushMethod: "O_DIRECT",
-			LogSize: 96 << 20, IOCapacity: 200, Connections: 300})
+	p, problems := decode(mysqlParams, f.name, "{innodb_buffer_pool_size: 128MiB}", node,
+		f.defaults())
 	if len(problems) > 0 {
 		return nil, problems
 	}
 	return &mysql{p, f}, nil
 }
 
-// MysqlUser owns the database, and is who clients are; it has no password.
+// MysqlUser owns the database and is the clients' user; it has no password.
 const MysqlUser = "root"
 
-// MysqlDatabase has the table of records.
+// MysqlDatabase is the database of the table of records.
 const MysqlDatabase = "plimsoll"
 
 const mysqlSocket = workload.ServerDir + "/mysql.sock"
 
 // Parameters implements Server.
-func (m *mysql) Parameters() map[string]string { return mysqlParams.all(m.MysqlParams) }
+func (m *mysql) Parameters() map[string]string { return mysqlParams.All(&m.MysqlParams) }
 
-// Layout has what the loaded bytes depend on: see postgresql's.
+// Layout returns the parameters that the loaded bytes depend on: see postgresql's.
 func (m *mysql) Layout() string {
 	return fmt.Sprintf("%s-1-%d-%s", m.name, m.LogSize, m.MysqlParams.Image)
 }
@@ -141,12 +163,12 @@ func (m *mysql) Layout() string {
 // Settings implements Server.
 func (m *mysql) Settings() Settings { return m.Set }
 
-// NeedMemory of each client is what a thread has of its own when it has done little.
+// NeedMemory includes, for each client, the memory of a thread with little activity.
 func (m *mysql) NeedMemory(clients int) int64 {
 	return m.BufferPool + mysqlBeside + int64(clients)*mysqlOwn
 }
 
-// MostClients implements Connected.
+// MostClients implements ClientLimiter.
 func (m *mysql) MostClients() int { return m.Connections }
 
 // What either takes of memory at the least beside its buffer pool, and for each client.
@@ -174,7 +196,7 @@ const (
 	mysqlEmpty = 192 << 20
 )
 
-// NeedBytes of what is written to is a half more, as pages are split and undo is kept.
+// NeedBytes returns one and a half times the data for written data, as pages are split and undo is kept.
 func (m *mysql) NeedBytes(d Dataset, written bool) int64 {
 	row := d.RecordBytes() + int64(KeyBytes) + mysqlRow + int64(d.Fields)*mysqlField
 	data := d.Records*row*9/8 + m.LogSize + mysqlEmpty
@@ -210,7 +232,7 @@ func (m *mysql) Serve(dir string) workload.Step {
 	if m.Binlog {
 		options = append(options, "--server-id=1", "--log-bin=binlog", "--sync-binlog=1")
 	}
-	options = append(options, m.Set.each(func(name, value string) []string {
+	options = append(options, m.Set.mapSorted(func(name, value string) []string {
 		return []string{"--" + name + "=" + value}
 	})...)
 	return workload.Step{Argv: options}
@@ -229,7 +251,7 @@ func (m *mysql) serve(dir string) []string {
 	return append(options, m.always...)
 }
 
-// mysqlCauses are what either says, and what follows.
+// mysqlCauses maps messages of MySQL and MariaDB to causes and remedies.
 var mysqlCauses = []cause{
 	{"no space left on device", "its device is full",
 		"give the stack a larger size or the workload fewer records; updates need room beside the data"},
@@ -238,8 +260,8 @@ var mysqlCauses = []cause{
 	{"cannot allocate memory for the buffer pool", "it got no memory for its buffers",
 		"raise the memory limit, or lower innodb_buffer_pool_size"},
 	{"out of memory", "it got no memory", mysqlMemory},
-	{"unknown variable", "its version does not have an option", otherOption},
-	{"unknown option", "its version does not have an option", otherOption},
+	{"unknown variable", "its version does not have an option", unknownOptionRemedy},
+	{"unknown option", "its version does not have an option", unknownOptionRemedy},
 	{"invalid mysql server upgrade", "another version made its data", mysqlVersion},
 	{"invalid mysql server downgrade", "another version made its data", mysqlVersion},
 	{"upgrade after a crash is not supported", "another version made its data", mysqlVersion},
@@ -272,5 +294,5 @@ const (
 func (m *mysql) Failed(exit workload.Exit) *problem.Problem {
 	// Said of every assertion that does not hold, whatever the data is like.
 	exit.Stderr = strings.ReplaceAll(exit.Stderr, "corruption in the InnoDB tablespace", "")
-	return failed(m.title, mysqlCauses, mysqlMemory, exit)
+	return explainExit(m.title, mysqlCauses, mysqlMemory, exit)
 }

@@ -15,7 +15,7 @@ var pebbleKind = Kind{
 	Title:   "the embedded server (pebble)",
 	Summary: "a key-value store inside this program, for experiments that run anywhere with nothing installed",
 	Decode:  decodePebble,
-	Params:  PebbleParams{},
+	Schema:  schemaOf(pebbleParams, PebbleDefaults()),
 }
 
 // pebble is this program itself, which serves a store of cockroachdb/pebble.
@@ -28,18 +28,17 @@ const (
 	PebbleLoad  = "load-pebble"
 )
 
-// PebbleFacts is the base name of the file in which a server that ended well leaves
-// what it did.
+// PebbleFacts is the base name of the file of statistics that a server writes when it ends well.
 const PebbleFacts = "pebble.json"
 
 // PebbleFormat is the number of how data is laid out: another number, other bytes.
 const PebbleFormat = 1
 
 // Parameters implements Server.
-func (p *pebble) Parameters() map[string]string { return pebbleParams.all(p.PebbleParams) }
+func (p *pebble) Parameters() map[string]string { return pebbleParams.All(&p.PebbleParams) }
 
-// Layout has the parameters that the loaded bytes depend on. The last level, which
-// is all that loading writes, has no filters.
+// Layout returns the parameters that the loaded bytes depend on. Loading only writes the last level, which has no
+// filters.
 func (p *pebble) Layout() string { return PebbleLayout(p.PebbleParams) }
 
 // PebbleLayout is the layout of data that is loaded with these parameters.
@@ -65,26 +64,24 @@ func (p *pebble) Address() Address { return Address{Socket: pebbleSocket} }
 // Image implements Server: it is in this program.
 func (p *pebble) Image() *workload.Image { return nil }
 
-// NeedBytes of what is written to is twice the data, since compactions write files
-// anew before they remove the old ones; what level 0 takes when writes begin to wait for it; and the log of
-// what is in memory.
+// NeedBytes returns, for written data, the sum of twice the data, since compactions write new files before they
+// remove the old ones; of level 0 when it makes writes wait; and of the log of memtables.
 func (p *pebble) NeedBytes(d Dataset, written bool) int64 {
 	if !written {
-		return PebbleLoadBytes(d) + opened
+		return PebbleLoadBytes(d) + openBytes
 	}
-	return 2*PebbleLoadBytes(d) + int64(p.L0Stop+PebbleMemtables+1)*p.Memtable + reserve
+	return 2*PebbleLoadBytes(d) + int64(p.L0Stop+PebbleMemtables+1)*p.Memtable + reserveBytes
 }
 
-// opened is what a server writes that is only read: a log, and which files there are.
-const opened = 1 << 20
+// openBytes is how much a server writes whose data is only read: a log, and the list of files.
+const openBytes = 1 << 20
 
 // PebbleMemtables is how many memtables are in use at most; one more is kept to be
 // used again.
 const PebbleMemtables = 4
 
-// reserve is for manifests, logs that are kept to be written to again, and what file
-// systems take for themselves.
-const reserve = 64 << 20
+// reserveBytes is the space for manifests, logs kept for reuse, and the file system's own needs.
+const reserveBytes = 64 << 20
 
 // PebbleLoadBytes is about what loading writes: records, what their blocks and
 // indexes take, a 64th more.

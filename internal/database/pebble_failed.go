@@ -18,7 +18,7 @@ const (
 	PebbleShape    = "was loaded with another"
 )
 
-// pebbleCauses are what a server says, or the kernel for it.
+// pebbleCauses maps messages of a server, or of the kernel, to causes and remedies.
 var pebbleCauses = []cause{
 	{PebbleFull, "its device is full",
 		"give the stack a larger size or the workload fewer records; updates need as much room again as the data takes"},
@@ -46,5 +46,5 @@ const pebbleMemory = "raise its memory limit, or lower cache or memtable: it tak
 
 // Failed implements Server.
 func (p *pebble) Failed(exit workload.Exit) *problem.Problem {
-	return failed(pebbleKind.Title, pebbleCauses, pebbleMemory, exit)
+	return explainExit(pebbleKind.Title, pebbleCauses, pebbleMemory, exit)
 }

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/workload"
 )
@@ -17,39 +18,52 @@ var postgresqlKind = Kind{
 	Title:   "PostgreSQL",
 	Summary: "PostgreSQL from an image, with one table of the records",
 	Decode:  decodePostgresql,
-	Params:  PostgresqlParams{},
+	Schema:  schemaOf(postgresqlParams, postgresqlDefaults),
 	SQL:     true,
 }
 
 // PostgresqlParams are the parameters of PostgreSQL, by its own names. Sizes are in bytes.
 type PostgresqlParams struct {
-	Image             string   `yaml:"image,omitempty" jsonschema:"default=postgresql" jsonschema_description:"what it runs from: an image that is kept (plimsoll image list), by its name or the beginning of its digest"`
-	SharedBuffers     int64    `yaml:"shared_buffers,omitempty" jsonschema:"oneof_type=string;integer,default=64MiB" jsonschema_description:"pages that the server itself caches; what it misses is read through the page cache"`
-	SynchronousCommit bool     `yaml:"synchronous_commit,omitempty" jsonschema:"default=true" jsonschema_description:"a write is answered once it is on the device; without, what ends the server at once loses the last ones, and no more"`
-	MaxWALSize        int64    `yaml:"max_wal_size,omitempty" jsonschema:"oneof_type=string;integer,default=256MiB" jsonschema_description:"log after which a checkpoint is due; the log takes about as much room"`
-	CheckpointTimeout int      `yaml:"checkpoint_timeout,omitempty" jsonschema:"minimum=30,maximum=86400,default=300" jsonschema_description:"seconds between checkpoints at most"`
-	FullPageWrites    bool     `yaml:"full_page_writes,omitempty" jsonschema:"default=true" jsonschema_description:"the first change of a page after a checkpoint logs all of it, which file systems that write in place need"`
-	MaxConnections    int      `yaml:"max_connections,omitempty" jsonschema:"minimum=10,maximum=10000,default=300" jsonschema_description:"clients at a time"`
-	Fillfactor        int      `yaml:"fillfactor,omitempty" jsonschema:"minimum=10,maximum=100,default=100" jsonschema_description:"share of the table's pages that loading fills, in percent: room for updates in place"`
-	Set               Settings `yaml:"set,omitempty" jsonschema_description:"options of the server that have no parameter here, by its own names; what a promise of Plimsoll depends on is refused"`
-
-	DSNParams `yaml:",inline"`
+	Image             string
+	SharedBuffers     int64
+	SynchronousCommit bool
+	MaxWALSize        int64
+	CheckpointTimeout int
+	FullPageWrites    bool
+	MaxConnections    int
+	Fillfactor        int
+	Set               Settings
 }
+
+var postgresqlDefaults = PostgresqlParams{Image: "postgresql", SharedBuffers: 64 << 20, SynchronousCommit: true,
+	MaxWALSize: 256 << 20, CheckpointTimeout: 300, FullPageWrites: true, MaxConnections: 300, Fillfactor: 100}
 
 // postgresqlParams are all, in the order of PostgresqlParams.
-var postgresqlParams = table[PostgresqlParams]{
-	word("image", func(p *PostgresqlParams) *string { return &p.Image }),
-	size("shared_buffers", 1<<20, 1<<40, func(p *PostgresqlParams) *int64 { return &p.SharedBuffers }),
-	toggle("synchronous_commit", func(p *PostgresqlParams) *bool { return &p.SynchronousCommit }),
-	size("max_wal_size", 32<<20, 1<<40, func(p *PostgresqlParams) *int64 { return &p.MaxWALSize }),
-	count("checkpoint_timeout", 30, 86400, func(p *PostgresqlParams) *int { return &p.CheckpointTimeout }),
-	toggle("full_page_writes", func(p *PostgresqlParams) *bool { return &p.FullPageWrites }),
-	count("max_connections", 10, 10000, func(p *PostgresqlParams) *int { return &p.MaxConnections }),
-	count("fillfactor", 10, 100, func(p *PostgresqlParams) *int { return &p.Fillfactor }),
-	settings(postgresqlSettable, func(p *PostgresqlParams) *Settings { return &p.Set }),
-}
+var postgresqlParams = withSettings(field.Table[PostgresqlParams]{
+	imageOf("postgresql", func(p *PostgresqlParams) *string { return &p.Image }),
+	field.Of("shared_buffers",
+		"pages that the server itself caches; what it misses is read through the page cache",
+		sizeKind(1<<20, 1<<40), func(p *PostgresqlParams) *int64 { return &p.SharedBuffers }),
+	field.Of("synchronous_commit",
+		"a write is answered once it is on the device; without, what ends the server at once loses the "+
+			"last ones, and no more",
+		field.Switch, func(p *PostgresqlParams) *bool { return &p.SynchronousCommit }),
+	field.Of("max_wal_size", "log after which a checkpoint is due; the log takes about as much room",
+		sizeKind(32<<20, 1<<40), func(p *PostgresqlParams) *int64 { return &p.MaxWALSize }),
+	field.Of("checkpoint_timeout", "seconds between checkpoints at most",
+		field.Count(30, 86400), func(p *PostgresqlParams) *int { return &p.CheckpointTimeout }),
+	field.Of("full_page_writes",
+		"the first change of a page after a checkpoint logs all of it, which file systems that write in "+
+			"place need",
+		field.Switch, func(p *PostgresqlParams) *bool { return &p.FullPageWrites }),
+	field.Of("max_connections", "clients at a time",
+		field.Count(10, 10000), func(p *PostgresqlParams) *int { return &p.MaxConnections }),
+	field.Of("fillfactor",
+		"share of the table's pages that loading fills, in percent: room for updates in place",
+		field.Count(10, 100), func(p *PostgresqlParams) *int { return &p.Fillfactor }),
+}, postgresqlSettable, func(p *PostgresqlParams) *Settings { return &p.Set })
 
-// postgresqlSettable is what may be set of PostgreSQL.
+// postgresqlSettable defines the settings that are permitted for PostgreSQL.
 var postgresqlSettable = settable{refused: map[string]string{
 	ofDurability: "fsync zero_damaged_pages ignore_checksum_failure ignore_invalid_pages data_sync_retry " +
 		"synchronous_standby_names default_transaction_read_only",
@@ -63,27 +77,25 @@ var postgresqlSettable = settable{refused: map[string]string{
 type postgresql struct{ PostgresqlParams }
 
 func decodePostgresql(node *yaml.Node) (Server, problem.List) {
-	p, problems := postgresqlParams.decode("postgresql", "{shared_buffers: 128MiB, synchronous_commit: false}", node,
-		PostgresqlParams{Image: "postgresql", SharedBuffers: 64 << 20, SynchronousCommit: true, MaxWALSize: 256 << 20,
-			CheckpointTimeout: 300, FullPageWrites: true, MaxConnections: 300, Fillfactor: 100})
+	p, problems := decode(postgresqlParams, "postgresql", "{shared_buffers: 128MiB, synchronous_commit: false}", node,
+		postgresqlDefaults)
 	if len(problems) > 0 {
 		return nil, problems
 	}
 	return &postgresql{p}, nil
 }
 
-// postgresqlAccount is who PostgreSQL runs as, in Debian's packages and in the official image:
-// it refuses root.
+// postgresqlAccount is the account of PostgreSQL in Debian's packages and in the official image: it refuses root.
 const postgresqlAccount = "postgres"
 
-// postgresqlSocket is what PostgreSQL calls its socket, after its port.
+// postgresqlSocket is the path of PostgreSQL's socket, which is named after the port.
 const postgresqlSocket = workload.ServerDir + "/.s.PGSQL.5432"
 
 // Parameters implements Server.
-func (p *postgresql) Parameters() map[string]string { return postgresqlParams.all(p.PostgresqlParams) }
+func (p *postgresql) Parameters() map[string]string { return postgresqlParams.All(&p.PostgresqlParams) }
 
-// Layout has what the loaded bytes depend on. Which image has the name is said by its digest
-// where data is kept.
+// Layout returns the parameters that the loaded bytes depend on. The image is identified by its digest where data is
+// kept.
 func (p *postgresql) Layout() string {
 	return fmt.Sprintf("postgresql-1-%d-%s", p.Fillfactor, p.PostgresqlParams.Image)
 }
@@ -102,7 +114,7 @@ const (
 	postgresqlOwn    = 2 << 20
 )
 
-// MostClients implements Connected. The last three are kept for superusers, which clients are.
+// MostClients implements ClientLimiter. The last three are kept for superusers, which clients are.
 func (p *postgresql) MostClients() int { return p.MaxConnections }
 
 // Client implements Server.
@@ -126,8 +138,8 @@ const (
 	postgresqlEmpty = 128 << 20
 )
 
-// NeedBytes of what is written to is twice the data, since rows are written anew and the room
-// of old ones is used again only after a while; and the log.
+// NeedBytes returns twice the data and the log for written data, since updates write new rows and the space of old
+// ones is reused only after a while.
 func (p *postgresql) NeedBytes(d Dataset, written bool) int64 {
 	row := d.RecordBytes() + int64(d.Fields)*postgresqlField + postgresqlRow + 2*int64(KeyBytes)
 	data := d.Records*row*100/int64(p.Fillfactor) + d.Records*row/8 + postgresqlEmpty
@@ -155,7 +167,7 @@ func (p *postgresql) Load(dir string, d Dataset) workload.Step {
 // postgresqlEnds ends it without waiting for clients to go.
 const postgresqlEnds = "INT"
 
-// PostgresqlUser owns the database, and is who clients are.
+// PostgresqlUser owns the database and is the clients' user.
 const PostgresqlUser = "plimsoll"
 
 // Serve implements Server.
@@ -168,7 +180,9 @@ func (p *postgresql) Serve(dir string) workload.Step {
 		"-c", "checkpoint_timeout="+strconv.Itoa(p.CheckpointTimeout)+"s",
 		"-c", "max_connections="+strconv.Itoa(p.MaxConnections),
 	)
-	argv = append(argv, p.Set.each(func(name, value string) []string { return []string{"-c", name + "=" + value} })...)
+	argv = append(
+		argv,
+		p.Set.mapSorted(func(name, value string) []string { return []string{"-c", name + "=" + value} })...)
 	return workload.Step{Argv: argv, Ends: postgresqlEnds}
 }
 
@@ -188,7 +202,7 @@ func onOff(on bool) string {
 	return "off"
 }
 
-// postgresqlCauses are what PostgreSQL says, and what follows.
+// postgresqlCauses maps messages of PostgreSQL to causes and remedies.
 var postgresqlCauses = []cause{
 	{"no space left on device", "its device is full",
 		"give the stack a larger size or the workload fewer records; updates need as much room again as the data takes"},
@@ -202,7 +216,7 @@ var postgresqlCauses = []cause{
 	{"was initialized by postgresql version", "another version of PostgreSQL made its data",
 		"name the image that the data was loaded with, or have it loaded anew: plimsoll data remove"},
 	{"invalid value for parameter", "it does not take an option's value", "correct it below database"},
-	{"unrecognized configuration parameter", "its version does not have an option", otherOption},
+	{"unrecognized configuration parameter", "its version does not have an option", unknownOptionRemedy},
 	{"lock file \"postmaster.pid\" already exists", "another server has its directory open",
 		"end that server (plimsoll clean does, if a run left it), then run the trial again"},
 	{"could not create lock file", "it may not write where its socket goes", "see the trial's artifacts"},
@@ -220,5 +234,5 @@ const postgresqlMemory = "raise its memory limit, or lower shared_buffers: it ta
 
 // Failed implements Server.
 func (p *postgresql) Failed(exit workload.Exit) *problem.Problem {
-	return failed(postgresqlKind.Title, postgresqlCauses, postgresqlMemory, exit)
+	return explainExit(postgresqlKind.Title, postgresqlCauses, postgresqlMemory, exit)
 }

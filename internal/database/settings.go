@@ -11,7 +11,7 @@ import (
 	"github.com/invopop/jsonschema"
 	"go.yaml.in/yaml/v3"
 
-	"plimsoll/internal/problem"
+	"plimsoll/internal/field"
 )
 
 // Settings are options of a server that Plimsoll has no parameter for, by the server's own names.
@@ -25,22 +25,22 @@ var (
 	settingValue = regexp.MustCompile(`^(-?[0-9.]|[A-Za-z%])[A-Za-z0-9_.,:=+% -]{0,255}$`)
 )
 
-// settable is what may be set of one kind of database.
+// settable defines the permitted settings of one kind of database.
 type settable struct {
-	// refused are names by why they may not be set; where a * follows, all that begin so.
+	// refused maps reasons to names that are refused; a * stands for any end of a name.
 	refused map[string]string
-	// abbreviates tells that the server takes the beginning of a name for all of it.
+	// abbreviates reports whether the server accepts abbreviated names.
 	abbreviates bool
 	// exact are names that are the beginning of another.
 	exact []string
-	// mixedCase tells that names have capital letters, and no dots.
+	// mixedCase reports whether names have capital letters, and no dots.
 	mixedCase bool
-	// foldsDashes tells that - and _ are the same to it.
+	// foldsDashes reports whether - and _ are equivalent in names.
 	foldsDashes bool
 }
 
-// otherOption is what to do about an option that a server does not have.
-const otherOption = "correct it where it is set, or take an image of another version"
+// unknownOptionRemedy is advice on an option that a server does not have.
+const unknownOptionRemedy = "correct it where it is set, or take an image of another version"
 
 // Reasons why names are refused.
 const (
@@ -51,11 +51,11 @@ const (
 	ofAccess     = "Plimsoll decides who may connect"
 )
 
-// refusedEnds are ends of the names of what lies elsewhere, or runs.
+// refusedEnds are ends of names of settings that are paths elsewhere, or commands.
 var refusedEnds = map[string]string{
 	"dir": ofPlimsoll, "directory": ofPlimsoll, "directories": ofPlimsoll, "_file": ofPlimsoll, "path": ofPlimsoll,
 	"_port": ofPlimsoll, "_address": ofPlimsoll, "_addresses": ofPlimsoll, "_socket": ofPlimsoll,
-	"_command": ofPrograms, "_library": ofPrograms, "_libraries": ofPrograms,
+	"url": ofPlimsoll, "class_name": ofPrograms, "_command": ofPrograms, "_library": ofPrograms, "_libraries": ofPrograms,
 }
 
 // shortens reports whether a server takes a name for that of another.
@@ -63,9 +63,14 @@ func (s settable) shortens(name, other string) bool {
 	return s.abbreviates && strings.HasPrefix(other, name) && !slices.Contains(s.exact, name)
 }
 
-// refusal is why a name may not be set; "" for one that may.
+// refusal returns the reason why a name is refused; "" if it is permitted.
 func (s settable) refusal(name string) string {
 	name = strings.ToLower(name)
+	if part, _, nested := strings.Cut(name, "."); nested { // what is below an option is of it
+		if why := s.refusal(part); why != "" {
+			return why
+		}
+	}
 	for _, why := range slices.Sorted(maps.Keys(s.refused)) {
 		for _, refused := range strings.Fields(s.refused[why]) {
 			start, open := strings.CutSuffix(strings.ToLower(refused), "*")
@@ -77,9 +82,14 @@ func (s settable) refusal(name string) string {
 			}
 		}
 	}
+	last := name[strings.LastIndexByte(name, '_')+1:]
 	for _, end := range slices.Sorted(maps.Keys(refusedEnds)) {
 		if strings.HasSuffix(name, end) {
 			return refusedEnds[end]
+		}
+		if s.abbreviates && last != name && strings.HasPrefix(strings.TrimPrefix(end, "_"), last) &&
+			!slices.Contains(s.exact, name) {
+			return "it ends as names do that this server takes it for, with " + end
 		}
 	}
 	return ""
@@ -94,15 +104,15 @@ func (s settable) isName(name string) bool {
 }
 
 // read reads the YAML below the key set. Keys are those of the database's parameters.
-func (s settable) read(kind string, keys []string, node *yaml.Node) (Settings, problem.List) {
-	var problems problem.List
+func (s settable) read(r *field.Reader, keys []string, node *yaml.Node) (Settings, bool) {
+	before := len(r.Problems)
 	if node.Kind != yaml.MappingNode {
-		problems.InLine(node.Line, "set takes options of "+kind+" by its own names", "write set: {name: value}")
-		return nil, problems
+		r.Problem(node, "set takes options of the server by its own names", "write set: {name: value}")
+		return nil, false
 	}
 	all := Settings{}
 	for pair := range slices.Chunk(node.Content, 2) {
-		key, value := pair[0], resolved(pair[1])
+		key, value := pair[0], pair[1]
 		name := key.Value
 		if s.foldsDashes {
 			name = strings.ReplaceAll(name, "-", "_")
@@ -110,53 +120,54 @@ func (s settable) read(kind string, keys []string, node *yaml.Node) (Settings, p
 		_, twice := all[name]
 		switch why := s.refusal(name); {
 		case slices.ContainsFunc(keys, func(k string) bool { return k == name || s.shortens(name, k) }):
-			problems.InLine(key.Line, fmt.Sprintf("set: %s is a parameter of %s", name, kind),
-				"write that beside set, not below it")
+			r.Problem(key, fmt.Sprintf("set: %s is a parameter of its own", name), "write it beside set, not below it")
 		case !s.isName(name):
-			problems.InLine(key.Line, fmt.Sprintf("set: %q is no name of an option", key.Value),
+			r.Problem(key, fmt.Sprintf("set: %q is no name of an option", key.Value),
 				"write letters as the server does, digits and _")
 		case twice:
-			problems.InLine(key.Line, "set: "+name+" is given twice", "")
+			r.Problem(key, "set: "+name+" is given more than once", "keep one of them")
 		case why != "":
-			problems.InLine(key.Line, fmt.Sprintf("set: %s cannot be set: %s", name, why), "leave it out")
-		case value.Kind != yaml.ScalarNode || value.Tag == "!!null":
-			problems.InLine(key.Line, "set: "+name+" needs one value", "")
+			r.Problem(key, fmt.Sprintf("set: %s cannot be set: %s", name, why), "leave it out")
+		case value.Kind != yaml.ScalarNode || field.IsNull(value):
+			r.Problem(key, "set: "+name+" needs one value", "")
 		case !settingValue.MatchString(value.Value):
-			problems.InLine(value.Line, fmt.Sprintf("set: %s: %q cannot be used", name, value.Value),
+			r.Problem(value, fmt.Sprintf("set: %s: %q cannot be used", name, value.Value),
 				"write a number, a size or words; no paths, quotation marks or other lines")
 		}
 		all[name] = value.Value
 	}
-	return all, problems
+	return all, len(r.Problems) == before
 }
 
-// JSONSchema describes settings: names with values that YAML may read as numbers.
-func (Settings) JSONSchema() *jsonschema.Schema {
+// settingsSchema describes settings: names with values that YAML may read as numbers.
+func settingsSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
 		{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}}
 }
 
-// names are those of all settings, in order.
+// names returns the names of all settings, sorted.
 func (s Settings) names() []string { return slices.Sorted(maps.Keys(s)) }
 
-// each is something of each setting, in the order of their names.
-func (s Settings) each(text func(name, value string) []string) (all []string) {
+// mapSorted concatenates the results of text for all settings, sorted by name.
+func (s Settings) mapSorted(text func(name, value string) []string) (all []string) {
 	for _, name := range s.names() {
 		all = append(all, text(name, s[name])...)
 	}
 	return all
 }
 
-// settings is the parameter set of a database's parameters.
-func settings[P any](s settable, field func(*P) *Settings) param[P] {
-	return param[P]{key: "set",
-		get: func(p P) string {
-			return cmp.Or(strings.Join(field(&p).each(func(name, value string) []string {
-				return []string{name + "=" + value}
-			}), "; "), "none")
-		},
-		nested: func(p *P, kind string, keys []string, node *yaml.Node) (problems problem.List) {
-			*field(p), problems = s.read(kind, keys, node)
-			return problems
-		}}
+// withSettings returns parameters and, after them, set.
+func withSettings[P any](own field.Table[P], s settable, at func(*P) *Settings) field.Table[P] {
+	keys := append(own.Keys(), "set")
+	read := func(r *field.Reader, p *P, n *yaml.Node, _ string) (ok bool) {
+		*at(p), ok = s.read(r, keys, n)
+		return ok
+	}
+	shown := func(p *P) string {
+		return cmp.Or(strings.Join(at(p).mapSorted(func(name, value string) []string {
+			return []string{name + "=" + value}
+		}), "; "), "none")
+	}
+	return append(own, field.Nested("set", "options of the server that have no parameter here, by its own names; what a "+
+		"promise of Plimsoll depends on is refused", settingsSchema, read).Shown(shown))
 }

@@ -54,7 +54,7 @@ func TestSettingsReachTheServer(t *testing.T) {
 			t.Errorf("%s: what is set does not replace what Plimsoll has: %s", c.kind, all)
 		}
 		if len(s.Settings()) == 0 || s.Parameters()["set"] == "none" {
-			t.Errorf("%s %s is told as %v", c.kind, c.set, s.Parameters())
+			t.Errorf("%s %s is shown as %v", c.kind, c.set, s.Parameters())
 		}
 		if plain, _ := kindNamed(t, c.kind).Decode(nil); plain.Layout() != s.Layout() {
 			t.Errorf("%s: the layout of data depends on what is set after it was laid out", c.kind)

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"plimsoll/internal/plural"
 	"plimsoll/internal/stats"
-	"plimsoll/internal/steady"
+	"plimsoll/internal/stats/stopping"
+	"plimsoll/internal/units/plural"
 	"plimsoll/internal/workload"
 )
 
@@ -19,26 +19,24 @@ const (
 	// firstShare of a budget goes to so many blocks of every stack; the rest is
 	// for those of which least is known then.
 	firstShare = 0.7
-	// scalingShare of a budget goes to so many blocks of what tells the load line, and of what is varied there, where
-	// the experiment is about how many instances: the rest is for the numbers next to the line.
+	// scalingShare is the share of a budget for blocks that determine the load line, and the limits varied at it, in
+	// an experiment about the number of instances: the rest is for the numbers next to the line.
 	scalingShare = 0.85
 	// shortest is the least measured time of a trial that a budget can force.
 	shortest = 250 * time.Millisecond
 )
 
-// Fit makes the trials of e so short, and their first blocks so few, that all
-// points are measured within a budget and time is left for those whose
-// intervals are wide. It makes no trial longer than e says, and leaves the
-// times that workloads have of their own. A budget in which not every point
-// can be measured once is an error that says how much it takes.
+// Fit shortens the trials of e, and reduces the first blocks, so that all points are measured within a budget and
+// time is left for those with wide intervals. It lengthens no trial, and keeps the times that workloads set
+// themselves. If the budget does not suffice to measure every point once, the error says how much would.
 //
-// Where the experiment is about how many instances, only the first of these blocks is planned, of a coarse set of
-// numbers: what it tells decides on the others. One trial each is then enough, since blocks say more.
+// In an experiment about the number of instances, only the first block is planned, with a coarse set of numbers,
+// whose results decide on the others. One trial each is then enough, since more blocks are worth more.
 func Fit(e *Experiment, budget time.Duration) error {
 	full := e.Timing
 	estimate, most := Estimate, firstShare
 	if e.IsScaling() {
-		estimate, most = scalingTakes, scalingShare
+		estimate, most = scalingCost, scalingShare
 		e.Trials = max(1, e.Trials)
 	}
 	elasticity := 0.0 // in the least that a budget has to be for, it is not
@@ -47,16 +45,16 @@ func Fit(e *Experiment, budget time.Duration) error {
 		short.Elasticity, short.Repeat, short.Timing = elasticity, repeat, t
 		return estimate(&short) + Undo(e)
 	}
-	least := scaled(full, min(1, float64(shortest)/float64(full.Runtime)))
+	least := scaleTiming(full, min(1, float64(shortest)/float64(full.Runtime)))
 	if need := takes(1, least); need > budget {
-		return fmt.Errorf("a budget of %s is too short for %s: to set up its %s and measure each point once takes "+
+		return fmt.Errorf("a budget of %s is too short for %s. To set up its %s and measure each point once takes "+
 			"about %s; give it more, smaller files (--size), or an experiment with fewer stacks and workloads",
 			budget, e.Name, plural.Count(len(e.Stacks), "stack"), need.Round(time.Second))
 	}
 	elasticity = e.Elasticity
 	first := time.Duration(most * float64(budget))
 	if e.Trials == 0 && takes(enoughRepeats, least) > first {
-		e.Trials = 1 // blocks say more than what trials of one bring-up differ by
+		e.Trials = 1 // blocks say more than what trials of one setup differ by
 	}
 	for e.Repeat = enoughRepeats; e.Repeat > 1 && takes(e.Repeat, least) > budget; e.Repeat-- {
 	}
@@ -68,14 +66,14 @@ func Fit(e *Experiment, budget time.Duration) error {
 			return long
 		}
 		share := max(0, float64(first-low)/float64(high-low))
-		part := scaled(workload.Timing{Ramp: long.Ramp - short.Ramp, Runtime: long.Runtime - short.Runtime}, share)
+		part := scaleTiming(workload.Timing{Ramp: long.Ramp - short.Ramp, Runtime: long.Runtime - short.Runtime}, share)
 		return workload.Timing{Ramp: short.Ramp + part.Ramp, Runtime: short.Runtime + part.Runtime}
 	}
 	even := least // how short both become before the time in which nothing is measured does
 	if e.serves() {
 		// Caches of servers settle in a time of their own, whatever the budget.
 		share := min(1, float64(full.Ramp)/float64(full.Runtime))
-		even = workload.Timing{Ramp: full.Ramp, Runtime: max(least.Runtime, scaled(full, share).Runtime)}
+		even = workload.Timing{Ramp: full.Ramp, Runtime: max(least.Runtime, scaleTiming(full, share).Runtime)}
 	}
 	var timing workload.Timing
 	if takes(e.Repeat, even) > first {
@@ -95,9 +93,9 @@ func Fit(e *Experiment, budget time.Duration) error {
 	return nil
 }
 
-// scalingTakes is how long it will take to tell the load lines of an experiment with a budget, and what the limits
-// are worth there: a coarse set of each family and the two numbers beside its line, in as many blocks as e repeats.
-func scalingTakes(e *Experiment) time.Duration {
+// scalingCost estimates the time to determine the load lines of an experiment with a budget, and the effect of the
+// limits there: a coarse set of each family and the two numbers beside its line, in as many blocks as e repeats.
+func scalingCost(e *Experiment) time.Duration {
 	likely := *e
 	likely.Mixes = nil
 	for _, f := range e.Families() {
@@ -132,11 +130,11 @@ func MayEndEarly(e *Experiment, together ...Workload) bool {
 			return false
 		}
 	}
-	return !e.Fixed && longest(e, together).Runtime > steady.DefaultRule.Min
+	return !e.Fixed && longest(e, together).Runtime > stopping.DefaultRule.Min
 }
 
-// scaled is a part of both times, in whole milliseconds.
-func scaled(t workload.Timing, share float64) workload.Timing {
+// scaleTiming returns both times multiplied by share, in whole milliseconds.
+func scaleTiming(t workload.Timing, share float64) workload.Timing {
 	part := func(d time.Duration) time.Duration {
 		if d = time.Duration(math.Round(share * float64(d))); d < time.Millisecond {
 			return d

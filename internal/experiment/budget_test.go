@@ -100,7 +100,7 @@ func TestFitProperties(t *testing.T) {
 		err := Fit(e, budget)
 		least := was
 		least.Repeat = 1
-		least.Timing = scaled(before, min(1, float64(shortest)/float64(before.Runtime)))
+		least.Timing = scaleTiming(before, min(1, float64(shortest)/float64(before.Runtime)))
 		possible := Estimate(&least)+Undo(&least) <= budget
 		if possible != (err == nil) {
 			t.Fatalf("once each takes %s of %s: %v", Estimate(&least)+Undo(&least), budget, err)

@@ -5,12 +5,10 @@ import (
 	"slices"
 )
 
-// AddControl gives e the twin of its baseline, or of its first stack where it
-// has no baseline, that every run with a comparison carries: a stack that
-// nobody named, brought up like any other. What differs between the two is the
-// noise floor of the run. It changes nothing where e has one, wants none, has
-// one stack only, or mixes that all name their stacks, so that no stack is held
-// against another.
+// AddControl adds a twin of the baseline, or of the first stack where there is no baseline, to e. Every run with a
+// comparison has one: a stack brought up like any other, whose difference from the original is the noise floor of the
+// run. It does nothing where e has one already, declines one, has only one stack, or only mixes that name their
+// stacks, so that no stacks are compared.
 func AddControl(e *Experiment) {
 	if e.NoControl || len(e.Stacks) < 2 || slices.ContainsFunc(e.Stacks, func(s Stack) bool { return s.Control != "" }) {
 		return

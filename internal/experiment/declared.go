@@ -7,22 +7,22 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"plimsoll/internal/plural"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/units/plural"
 )
 
-// declared is a stack, a workload or a mix as the file has it. It stands for one of
-// each combination of the levels of the factors that it mentions.
+// declared is a stack, a workload or a mix as in the file. It expands to one for each combination of levels of the
+// factors that it mentions.
 type declared struct {
 	key, value *yaml.Node
 	factors    []*factor // in the order of their declaration
 	broken     bool      // it cannot be expanded
-	nameless   bool      // its name does not tell its expansions apart
+	nameless   bool      // its name does not distinguish its expansions
 }
 
-// read is what a stack, workload or mix is read from.
-type read struct {
-	declared string // its name as in the file, for messages
+// expansion is a declaration with levels filled in.
+type expansion struct {
+	declared string // the name in the file, for messages
 	name     string
 	value    *yaml.Node
 	levels   map[string]string // of each factor that it mentions, the level's name
@@ -117,9 +117,8 @@ func (p *parser) scalarsOfMix(value *yaml.Node) []*yaml.Node {
 
 const maxFilled = 500_000 // nodes, once levels of factors are filled in; a real experiment is far below
 
-// each reads what every declaration stands for. With brief, one combination
-// of levels has to do for each.
-func (p *parser) each(all []*declared, what string, brief bool, one func(read)) (names []string) {
+// each calls one for every expansion of every declaration. With brief, it takes one combination of levels for each.
+func (p *parser) each(all []*declared, what string, brief bool, one func(expansion)) (names []string) {
 	taken := map[string]*declared{}
 	for _, d := range all {
 		if d.broken {
@@ -147,11 +146,11 @@ func (p *parser) each(all []*declared, what string, brief bool, one func(read)) 
 				p.Problem(d.key, fmt.Sprintf("two %s are called %s", plural.Of(2, what), name), "give each a name of its own")
 			}
 			p.checkName(&yaml.Node{Line: d.key.Line, Value: name}, "the name of a "+what)
-			one(read{d.key.Value, name, c.fill(d.value), c.names(), d.value, c})
+			one(expansion{d.key.Value, name, c.fill(d.value), c.names(), d.value, c})
 			found, made = append(found, p.Problems), append(made, c)
 		}
 		p.Problems = said
-		p.Problems = append(p.Problems, together(made, found)...)
+		p.Problems = append(p.Problems, joinProblems(made, found)...)
 	}
 	return names
 }
@@ -165,7 +164,7 @@ func values(n *yaml.Node) int {
 	return sum
 }
 
-// name is what the declaration is called with the chosen levels.
+// name returns the declaration's name with the chosen levels.
 func (d *declared) name(c choice) string {
 	return substitute(d.key.Value, func(name string) string {
 		if f := slices.IndexFunc(c.factors, func(f *factor) bool { return f.name == name }); f >= 0 {
@@ -175,9 +174,9 @@ func (d *declared) name(c choice) string {
 	})
 }
 
-// together joins the problems of all combinations. What is wrong in each of
-// them is said once; what is wrong in some is said with the first of these.
-func together(made []choice, found []problem.List) problem.List {
+// joinProblems merges the problems of all combinations. A problem of all is reported once; one of some is reported
+// with the first of them.
+func joinProblems(made []choice, found []problem.List) problem.List {
 	if len(found) == 1 {
 		return found[0]
 	}
@@ -214,8 +213,7 @@ func count(factors []*factor) int {
 	return n
 }
 
-// countAll is how many stacks, workloads or mixes come of declarations, or
-// something above MaxTrials.
+// countAll returns how many stacks, workloads or mixes the declarations expand to, or a number above MaxTrials.
 func countAll(all []*declared) int {
 	n := 0
 	for _, d := range all {
@@ -226,13 +224,12 @@ func countAll(all []*declared) int {
 	return n
 }
 
-// countTrials is how many trials stacks and what runs on them make, or
-// something above MaxTrials.
+// countTrials returns how many trials stacks and their loads make, or a number above MaxTrials.
 func (p *parser) countTrials(stacks, running []*declared) int {
 	n := 0
 	for _, w := range running {
 		if namesStacks(w.value) {
-			n += max(1, count(w.factors)) * p.times()
+			n += max(1, count(w.factors)) * p.trialsPerPoint()
 			if n > MaxTrials {
 				return n
 			}
@@ -250,7 +247,7 @@ func (p *parser) countTrials(stacks, running []*declared) int {
 					both = append(both, f)
 				}
 			}
-			if n += max(1, count(both)) * p.times(); n > MaxTrials {
+			if n += max(1, count(both)) * p.trialsPerPoint(); n > MaxTrials {
 				return n
 			}
 		}
@@ -275,9 +272,8 @@ func namesStacks(n *yaml.Node) bool {
 	return false
 }
 
-// times is how many trials a stack and a workload make, or something above
-// MaxTrials.
-func (p *parser) times() int {
+// trialsPerPoint returns how many trials a stack and a workload make, or a number above MaxTrials.
+func (p *parser) trialsPerPoint() int {
 	within := func(n int) int { return min(max(1, n), MaxRepeat) }
 	return within(p.e.Repeat) * within(p.e.Trials)
 }
@@ -305,7 +301,7 @@ func (p *parser) checkCount(at *yaml.Node, stacks, workloads, mixes []*declared)
 		return true
 	}
 	many := fmt.Sprintf("this makes more than %d trials: %s and %s, %s each",
-		MaxTrials, product("stack", stacks), product(what, running), plural.Count(p.times(), "time"))
+		MaxTrials, product("stack", stacks), product(what, running), plural.Count(p.trialsPerPoint(), "time"))
 	p.Problem(at, many, "take fewer levels, or fewer factors in one experiment: every stack meets every "+what)
 	return false
 }

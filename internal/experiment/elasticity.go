@@ -44,9 +44,8 @@ func (e *Experiment) Families() []Family {
 	return slices.DeleteFunc(all, func(f Family) bool { return len(f) < 2 })
 }
 
-// Coarse returns the mixes of a family that tell roughly what all of them do: the fewest and the most
-// instances, and every second number between. Wherever more instances do less, no more than one number on
-// either side is not measured then.
+// Coarse returns the mixes that roughly outline the family: the fewest and the most instances, and every second
+// number between. Where more instances achieve less, at most one number on either side then remains unmeasured.
 func (f Family) Coarse() (some Family) {
 	for i, m := range f {
 		if i%2 == 0 || i == len(f)-1 {
@@ -66,15 +65,14 @@ func (e *Experiment) IsScaling() bool {
 	})
 }
 
-// Variations returns the mixes that tell what a limit is worth to a mix: each limit of its miniature
-// relaxed and tightened by a share, one at a time. A mix is called after the one that it varies, the limit
-// and the factor, as in "C-5.memory-x1.2": names become parts of file names. What it is, Varies says, and
-// nothing reads it from the name. known are the names that are taken. There is none of a limit that is so
-// small that the share changes nothing.
+// Variations returns mixes that show the effect of each limit on a mix: each limit of its scaled-down host raised and
+// lowered by a share, one at a time. A mix is named after the one that it varies, the limit and the factor, as in
+// "C-5.memory-x1.2": names become parts of file names. Its meaning is in Varies, and nothing parses the name. known
+// are the names in use. A limit too small to be changed by the share is left out.
 func Variations(m Mix, share float64, known []string) (all []Mix) {
 	for _, k := range limitKeys {
 		for _, by := range []float64{1 + share, 1 - share} {
-			v, ok := Vary(m, result.Variation{Of: m.Name, Limit: k.key, Factor: math.Round(1e4*by) / 1e4})
+			v, ok := Vary(m, result.Variation{Of: m.Name, Limit: k.Key, Factor: math.Round(1e4*by) / 1e4})
 			if !ok {
 				continue
 			}
@@ -88,7 +86,7 @@ func Variations(m Mix, share float64, known []string) (all []Mix) {
 // Vary returns the mix that varies another; false where that has no such limit, or the factor does not
 // change it.
 func Vary(m Mix, v result.Variation) (Mix, bool) {
-	at := slices.IndexFunc(limitKeys, func(k limitKey) bool { return k.key == v.Limit && k.scale != nil })
+	at := slices.IndexFunc(limitKeys, func(k limitKey) bool { return k.Key == v.Limit && k.scale != nil })
 	if at < 0 || m.Host == nil {
 		return Mix{}, false
 	}
@@ -148,18 +146,19 @@ func (p *parser) checkElasticity() {
 	case len(families) == 0:
 		p.Problem(n, "elasticity is measured at as many instances as the host carries, and no mixes differ in the "+
 			"number of their instances alone",
-			"write factors: {n: [1, 2, 4, 8]} and mixes: {RR-$n: {readers: {workload: RR, count: $n}}}, or remove it")
-	case !slices.ContainsFunc(families, limited) && !p.asked.host.Nothing():
+			"write factors: {n: [1, 2, 4, 8]} and mixes: {randread-$n: {readers: {workload: randread, "+
+				"count: $n}}}, or remove it")
+	case !slices.ContainsFunc(families, limited) && !p.asked.host.Empty():
 		p.e.Elasticity = 0 // the command line left nothing to vary
 	case !slices.ContainsFunc(families, limited):
-		p.Problem(n, "elasticity relaxes and tightens limits of a miniature that have a size, and there is none",
+		p.Problem(n, "elasticity relaxes and tightens limits of a scaled-down host that have a size, and there is none",
 			"write host: {cpus: 2, memory: 1GiB}, or remove it")
 	}
 }
 
-// ElasticityTakes is how long it will take to vary the limits at the load line of each family, stack by
-// stack, in ElasticBlocks. Where the line will be is not known, so it is taken to be at the most instances.
-// Nothing where a run has these mixes already: they are planned, or follow while there is time.
+// ElasticityTakes estimates the time to vary the limits at the load line of each family, stack by stack, in
+// ElasticBlocks. The line is not known yet and is assumed to be at the most instances. It is 0 where a run has these
+// mixes already: they are planned, or follow while there is time.
 func ElasticityTakes(e *Experiment) (total time.Duration) {
 	if e.Elasticity == 0 || slices.ContainsFunc(e.Mixes, func(m Mix) bool { return m.Varies != nil }) {
 		return 0

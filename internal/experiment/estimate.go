@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/stack/line"
-	"plimsoll/internal/steady"
-	"plimsoll/internal/units"
+	"plimsoll/internal/stats/stopping"
 	"plimsoll/internal/workload"
 )
 
@@ -33,8 +33,8 @@ const (
 	regionBytes = 16 << 30
 )
 
-// Estimate is how long a run of e will take, its stacks' set-up and tear-down
-// included, and what it does at the load line, where that is asked for.
+// Estimate returns the expected duration of a run of e, set-up and tear-down of its stacks included, and its
+// measurements at the load line, where these are asked for.
 func Estimate(e *Experiment) time.Duration {
 	total := ElasticityTakes(e)
 	for _, cost := range Costs(e, Trials(e, 0)) {
@@ -43,9 +43,8 @@ func Estimate(e *Experiment) time.Duration {
 	return total
 }
 
-// Costs is how long each of the trials will take, in their order. What a stack
-// needs to come up, and to go, counts for the trial that brings it up, and what
-// a region of the disk needs to be made for the first trial on it.
+// Costs returns the expected duration of each of the trials. The time to bring a stack up and down counts for the
+// trial that brings it up, and the time to make a region of the disk for the first trial on it.
 func Costs(e *Experiment, trials []Planned) []time.Duration {
 	stacks, mixes := map[string]line.Line{}, map[string]Mix{}
 	for _, s := range e.Stacks {
@@ -53,7 +52,7 @@ func Costs(e *Experiment, trials []Planned) []time.Duration {
 	}
 	workloads, timings := e.workloads(), map[string]workload.Timing{}
 	for _, m := range e.Mixes {
-		mixes[m.Name], timings[m.Name] = m, longest(e, workloads.of(m))
+		mixes[m.Name], timings[m.Name] = m, longest(e, workloads.workloadsOf(m))
 	}
 	type bringUp struct {
 		base  string
@@ -83,7 +82,7 @@ func Costs(e *Experiment, trials []Planned) []time.Duration {
 			made := map[int64]int{}
 			for _, s := range on {
 				l := stacks[s]
-				costs[i] += setUp(l)
+				costs[i] += setupCost(l)
 				bytes := loopBytes(l)
 				made[bytes]++
 				again := int64(t.Block-1)*bytes >= regionBytes
@@ -119,7 +118,7 @@ func Costs(e *Experiment, trials []Planned) []time.Duration {
 		// At least a window of rounds; how many more it takes is not known.
 		if rounds := "rounds of " + t.Mix; e.Precondition.Rounds > 0 && !laid[rounds] {
 			laid[rounds] = true
-			costs[i] += time.Duration(steady.SNIA.Window) * e.Precondition.Round
+			costs[i] += time.Duration(stopping.SNIA.Window) * e.Precondition.Round
 		}
 	}
 	return costs
@@ -137,7 +136,7 @@ func loopBytes(l line.Line) (bytes int64) {
 		if !ok {
 			text = "1GiB"
 		}
-		size, err := units.ParseSize(text)
+		size, err := field.Bytes.Parse(text)
 		if err == nil {
 			bytes += size
 		}
@@ -145,12 +144,12 @@ func loopBytes(l line.Line) (bytes int64) {
 	return bytes
 }
 
-// Undo is how long it takes to undo what a run of e changes, at its end: one
-// stack is up then, or those that a mix names.
+// Undo estimates the time to undo the changes of a run of e at its end, with one stack up, or those that a mix
+// names.
 func Undo(e *Experiment) (longest time.Duration) {
 	takes := map[string]time.Duration{}
 	for _, s := range e.Stacks {
-		takes[s.Name] = setUp(s.Line)
+		takes[s.Name] = setupCost(s.Line)
 		longest = max(longest, takes[s.Name])
 	}
 	for _, m := range e.Mixes {
@@ -175,8 +174,8 @@ func devices(l line.Line) (names []string) {
 	return names
 }
 
-// setUp is how long a stack takes to come up and go.
-func setUp(l line.Line) time.Duration {
+// setupCost estimates the time to bring a stack up and down.
+func setupCost(l line.Line) time.Duration {
 	sources := len(l.Sources())
 	total := time.Duration(sources+len(l.Nodes)-1) * perNode
 	// A third node, or a second one on a directory, is what the workload sees.
@@ -192,4 +191,18 @@ func setUp(l line.Line) time.Duration {
 		}
 	}
 	return total
+}
+
+// quietShare is the share of a budget that trials may wait until other processes use little.
+const quietShare = 0.1
+
+// QuietWait returns how long all trials together may wait until other processes use little.
+func (e *Experiment) QuietWait() time.Duration {
+	switch {
+	case e.NoWait:
+		return 0
+	case e.WaitForQuiet > 0:
+		return e.WaitForQuiet
+	}
+	return time.Duration(quietShare * float64(e.Budget))
 }

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"pgregory.net/rapid"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
@@ -43,7 +44,6 @@ func testCatalog() *line.Catalog {
 var copyKind = workload.Kind{
 	Name:    "copy",
 	Summary: "copies a file",
-	Params:  copyParams{},
 	Decode: func(n *yaml.Node, open func(string) ([]byte, error)) (workload.Workload, problem.List) {
 		var problems problem.List
 		c := copyWorkload{need: 1 << 20}
@@ -51,7 +51,10 @@ var copyKind = workload.Kind{
 			var err error
 			switch pair[0].Value {
 			case "size":
-				c.need, err = units.ParseSize(pair[1].Value)
+				c.need, err = field.Bytes.Parse(pair[1].Value)
+				if err != nil {
+					err = fmt.Errorf("size %q: %w", pair[1].Value, err)
+				}
 			case "from":
 				c.layout = pair[1].Value
 				_, err = open(c.layout)
@@ -64,11 +67,6 @@ var copyKind = workload.Kind{
 		}
 		return c, problems
 	},
-}
-
-type copyParams struct {
-	Size string `yaml:"size" jsonschema_description:"how much is copied"`
-	From string `yaml:"from"`
 }
 
 // copyWorkload is as much of a workload as an experiment looks at.
@@ -96,7 +94,7 @@ func (c copyWorkload) Info() result.Workload {
 func testOptions() Options {
 	return Options{
 		Catalog: testCatalog(),
-		Kinds:   []workload.Kind{copyKind, {Name: "tpcc", Decode: copyKind.Decode, Params: copyParams{}}},
+		Kinds:   []workload.Kind{copyKind, {Name: "tpcc", Decode: copyKind.Decode}},
 		Open: func(name string) ([]byte, error) {
 			if name != "a.txt" && name != "named.txt" {
 				return nil, fmt.Errorf("%s: %w", name, os.ErrNotExist)
@@ -250,14 +248,14 @@ func TestTrialsAreCompleteBlocks(t *testing.T) {
 	})
 }
 
-// What trials of one bring-up differ by is found out once, in the first block.
+// What trials of one setup differ by is found out once, in the first block.
 func TestRounds(t *testing.T) {
 	e := made(2, 1, 3)
 	if e.Rounds(1) != 2 || e.Rounds(2) != 1 {
-		t.Errorf("%d and %d trials in the first and second bring-up", e.Rounds(1), e.Rounds(2))
+		t.Errorf("%d and %d trials in the first and second setup", e.Rounds(1), e.Rounds(2))
 	}
 	if e.Trials = 3; e.Rounds(1) != 3 || e.Rounds(2) != 3 {
-		t.Errorf("%d and %d trials in the first and second bring-up, 3 were asked for", e.Rounds(1), e.Rounds(2))
+		t.Errorf("%d and %d trials in the first and second setup, 3 were asked for", e.Rounds(1), e.Rounds(2))
 	}
 	if once := made(2, 1, 1); once.Rounds(1) != 1 {
 		t.Errorf("%d trials where one block was asked for", once.Rounds(1))
@@ -385,7 +383,7 @@ func TestCostsFollowTheTrials(t *testing.T) {
 		}
 	}
 	if len(first) != 6 {
-		t.Fatalf("%d bring-ups", len(first))
+		t.Fatalf("%d setups", len(first))
 	}
 	// A run that is resumed brings its stacks up again.
 	if rest := Costs(e, trials[len(trials)-1:]); rest[0] <= costs[len(costs)-1] {

@@ -8,10 +8,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"plimsoll/internal/suggest"
+	"plimsoll/internal/problem/suggest"
 )
 
-// factor is what an experiment varies on purpose, and the levels it takes.
+// factor is a variable of the experiment, with its levels.
 type factor struct {
 	name   string
 	levels []level
@@ -104,7 +104,7 @@ func (p *parser) levels(of string, n *yaml.Node) []level {
 	return levels
 }
 
-// factor gives the factor of that name, or nil.
+// factor returns the factor of that name, or nil.
 func (p *parser) factor(name string) *factor {
 	i := slices.IndexFunc(p.factors, func(f *factor) bool { return f.name == name })
 	if i < 0 {
@@ -131,7 +131,7 @@ func (p *parser) checkUsed(n *yaml.Node) {
 	}
 }
 
-// reference finds what a dollar sign begins.
+// reference matches a dollar sign with its name.
 var reference = regexp.MustCompile(`\$(?:\$|([A-Za-z][A-Za-z0-9_]*)|\{([^}]*)\})?`)
 
 // substitute replaces the references to factors in a text: $name, or ${name}
@@ -146,8 +146,8 @@ func substitute(text string, resolve func(factor string) string) string {
 	})
 }
 
-// mentions gives the factors that some scalars name. Names that are no factor
-// are noted once, and broken tells that there are some.
+// mentions returns the factors that some scalars name. It adds a problem for each name that is no factor, and sets
+// broken.
 func (p *parser) mentions(of string, broken *bool, scalars ...*yaml.Node) map[string]bool {
 	found := map[string]bool{}
 	for _, n := range scalars {
@@ -161,7 +161,7 @@ func (p *parser) mentions(of string, broken *bool, scalars ...*yaml.Node) map[st
 				p.Problem(n, fmt.Sprintf("%s: a dollar sign stands before the name of a factor", of),
 					"write $name or ${name}, and $$ for a dollar sign")
 			default:
-				p.Problem(n, fmt.Sprintf("%s: there is no factor %q", of, name), p.meant(name))
+				p.Problem(n, fmt.Sprintf("%s: there is no factor %q", of, name), p.factorRemedy(name))
 			}
 			found[name] = true
 			*broken = *broken || f == nil
@@ -171,8 +171,8 @@ func (p *parser) mentions(of string, broken *bool, scalars ...*yaml.Node) map[st
 	return found
 }
 
-// meant is a remedy for a name that is no factor.
-func (p *parser) meant(name string) string {
+// factorRemedy returns a remedy for a name that is no factor.
+func (p *parser) factorRemedy(name string) string {
 	var known []string
 	for _, f := range p.factors {
 		if strings.HasPrefix(name, f.name) {
@@ -187,7 +187,7 @@ func (p *parser) meant(name string) string {
 	return suggest.DidYouMean(name, known)
 }
 
-// scalars gives the scalars of a value, keys excepted.
+// scalars returns the scalars of a value, keys excepted.
 func scalars(n *yaml.Node) []*yaml.Node {
 	if n.Kind == yaml.ScalarNode {
 		return []*yaml.Node{n}
@@ -212,7 +212,7 @@ func (c choice) level(name string) level {
 	return c.levels[i]
 }
 
-// names gives the names of the levels by their factor; nil for no factors.
+// names returns the names of the levels by factor; nil for no factors.
 func (c choice) names() map[string]string {
 	if len(c.factors) == 0 {
 		return nil
@@ -232,8 +232,8 @@ func (c choice) String() string {
 	return strings.Join(parts, " and ")
 }
 
-// fill gives a copy of a value with the chosen levels filled in. A scalar
-// that is nothing but a reference takes the type of the level.
+// fill returns a copy of a value with the chosen levels filled in. A scalar that consists of a reference takes the
+// type of the level.
 func (c choice) fill(n *yaml.Node) *yaml.Node {
 	filled := *n
 	if n.Kind == yaml.ScalarNode {
@@ -256,9 +256,8 @@ func (c choice) fill(n *yaml.Node) *yaml.Node {
 	return &filled
 }
 
-// choices gives every combination of the factors' levels; the last factor
-// varies fastest. No factors have one combination: that of nothing. With
-// brief, there is only the combination of all first levels.
+// choices returns every combination of the factors' levels; the last factor varies fastest. No factors have one empty
+// combination. With brief, it only returns the combination of all first levels.
 func choices(factors []*factor, brief bool) []choice {
 	all := []choice{{factors: factors}}
 	for _, f := range factors {

@@ -155,7 +155,7 @@ func oneLevelEach(t *rapid.T, e *Experiment) {
 		}
 		for factor, level := range s.Levels {
 			if !strings.Contains(s.Name, level) {
-				t.Fatalf("stack %s does not tell its %s of %s", s.Name, factor, level)
+				t.Fatalf("stack %s does not show its %s of %s", s.Name, factor, level)
 			}
 		}
 	}

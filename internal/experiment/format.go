@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 
+	"plimsoll/internal/result"
+
 	"github.com/invopop/jsonschema"
 )
 
@@ -14,13 +16,19 @@ import (
 // of file names.
 type Name string
 
-// maxName is how long a name may be.
+// maxName is the maximum length of a name.
 const maxName = 64
 
-// namePattern admits what is safe in file names of every kind.
+// namePattern matches names that are safe as parts of file names.
 const namePattern = `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`
 
+// notInNames matches characters that names may not have.
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
 var nameRegexp = regexp.MustCompile(namePattern)
+
+// IsName reports whether a text may be the name of a stack, a workload or a mix.
+func IsName(text string) bool { return nameRegexp.MatchString(text) }
 
 // JSONSchema describes a name to editors.
 func (Name) JSONSchema() *jsonschema.Schema {
@@ -56,28 +64,8 @@ func (Levels) JSONSchema() *jsonschema.Schema {
 				PropertyNames: &jsonschema.Schema{Type: "string", Pattern: levelPattern},
 			},
 		},
-		Examples: []any{[]any{1, 4, 16}, map[string]any{"default": "rw", "nolock": "dioread_nolock"}},
+		Examples: []any{[]any{1, 4, 16}, map[string]any{"default": "rw", "lock": "dioread_lock"}},
 	}
-}
-
-// Duration is a time with its unit.
-type Duration string
-
-const durationPattern = `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-
-var durationRegexp = regexp.MustCompile(durationPattern)
-
-// JSONSchema describes a duration to editors.
-func (Duration) JSONSchema() *jsonschema.Schema {
-	return &jsonschema.Schema{Type: "string", Pattern: durationPattern, Examples: []any{"1s", "500ms", "2m30s"}}
-}
-
-// Share is a share of a whole, in per cent.
-type Share string
-
-// JSONSchema describes a share to editors.
-func (Share) JSONSchema() *jsonschema.Schema {
-	return &jsonschema.Schema{Type: "string", Pattern: `^[0-9]+(\.[0-9]+)?%$`, Examples: []any{"3%"}}
 }
 
 // Preconditioning is a Precondition as it is written.
@@ -92,7 +80,7 @@ func (Preconditioning) JSONSchema() *jsonschema.Schema {
 	}
 }
 
-// StackText is a stack in the notation of docs/stacks.md.
+// StackText is a stack in the notation of docs/reference/stacks.md.
 type StackText string
 
 // JSONSchema describes a stack to editors.
@@ -101,17 +89,17 @@ func (StackText) JSONSchema() *jsonschema.Schema {
 		Type: "string",
 		// Only its start: the notation is more than a pattern can tell.
 		Pattern:     `^\s*["/$A-Za-z0-9]`,
-		Description: "A storage stack on one line, source first; docs/stacks.md lists what it may be made of.",
+		Description: "A storage stack on one line, source first; docs/reference/stacks.md lists what it may be made of.",
 		Examples: []any{
 			"loop(size=4GiB) > xfs > volume",
-			"/dev/nvme0n1 > ext4(mount=dioread_nolock) > overlay2",
+			"/dev/nvme0n1 > ext4(mount=dioread_lock) > overlay2",
 			"dir:/srv/data",
 			"tmpfs(size=1GiB)",
 		},
 	}
 }
 
-// LimitKeys are limits of a tenant's instances, or of a miniature host.
+// LimitKeys are limits of a tenant's instances, or of a scaled-down host.
 type LimitKeys map[string]any
 
 // JSONSchema describes limits to editors.
@@ -123,17 +111,12 @@ func (LimitKeys) JSONSchema() *jsonschema.Schema {
 		Examples:      []any{map[string]any{"cpus": 0.5, "memory": "768MiB", "read-iops": 2000}},
 	}
 	for _, k := range limitKeys {
-		value := &jsonschema.Schema{Description: k.description, AnyOf: []*jsonschema.Schema{{Type: "number"}}}
-		if k.pattern != "" {
-			value.AnyOf = append(value.AnyOf, &jsonschema.Schema{Type: "string", Pattern: k.pattern})
-		}
-		value.AnyOf = append(value.AnyOf, &jsonschema.Schema{Type: "string", Pattern: referencePattern})
-		s.Properties.Set(k.key, value)
+		s.Properties.Set(k.Key, orReference(k.Schema(&result.Limits{})))
 	}
 	return s
 }
 
-// Tenants are what a mix runs: names and numbers of instances, or a list.
+// Tenants describes a mix: names and numbers of instances, or a list.
 type Tenants []any
 
 // JSONSchema describes tenants to editors.
@@ -159,16 +142,25 @@ func (Tenants) JSONSchema() *jsonschema.Schema {
 			OneOf:       []*jsonschema.Schema{name(""), {Type: "array", Items: name(""), MinItems: &one, UniqueItems: true}},
 		})
 		limits := LimitKeys{}.JSONSchema()
+		for _, f := range tenantTable[len(limitTable):] {
+			limits.Properties.Set(f.Key, orReference(f.Schema(&result.Limits{})))
+		}
 		limits.Description = "What each instance may use at most."
 		s.Properties.Set("limits", limits)
 		s.Properties.Set("policy", &jsonschema.Schema{
-			Description: "Of which resources of the miniature host each instance gets its share as a limit: " + policyText + ".",
-			Type:        "string", Examples: []any{"cpu+mem", allOfThem},
+			Description: "Of which resources of the scaled-down host each instance gets its share as a limit: " +
+				policyText + ".",
+			Type:     "string",
+			Examples: []any{"cpu+mem", allOfThem},
 		})
 		s.Properties.Set("share", &jsonschema.Schema{
 			Description: "The part of the host that the policy gives each instance; without it, an equal one.",
 			AnyOf: []*jsonschema.Schema{
-				{Type: "number"}, {Type: "string", Pattern: `^[0-9.]+( */ *[0-9.]+)?$`}, {Type: "string", Pattern: referencePattern},
+				{
+					Type: "number",
+				},
+				{Type: "string", Pattern: `^[0-9.]+( */ *[0-9.]+)?$`},
+				{Type: "string", Pattern: referencePattern},
 			},
 			Examples: []any{"1/8"},
 		})
@@ -185,8 +177,11 @@ func (Tenants) JSONSchema() *jsonschema.Schema {
 			{Type: "array", MinItems: &one, Items: &jsonschema.Schema{AnyOf: []*jsonschema.Schema{name(""), listed}}},
 		},
 		Examples: []any{
-			map[string]any{"RR": 4},
-			map[string]any{"oltp": map[string]any{"workload": "RR", "count": 2, "limits": map[string]any{"cpus": 0.5}}, "RW": 1},
+			map[string]any{"randread": 4},
+			map[string]any{
+				"oltp":      map[string]any{"workload": "randread", "count": 2, "limits": map[string]any{"cpus": 0.5}},
+				"randwrite": 1,
+			},
 		},
 	}
 }

@@ -8,24 +8,28 @@ import (
 	"github.com/invopop/jsonschema"
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/result"
 )
 
-// What a command line says of the miniature and of how many instances there are is what mixes are made of: shares of
-// the host that policies give, names of mixes. The file is therefore read anew with it, see remake.
+// What a command line says of the scaled-down host and of how many instances there are is what mixes are made of:
+// shares of the host that policies give, names of mixes. The file is therefore read anew with it, see remake.
 
-// noLimit is what a command line says for a limit that is not to be, and for a host without any.
+// noLimit is the command line's value for removing a limit, and for a host without any.
 const noLimit = "none"
 
-// wholeHost is --host, which takes the limits of the file away.
+// wholeHost is --no-limits, which takes the limits of the file away.
 type wholeHost struct{}
 
 func (wholeHost) schema(*jsonschema.Reflector) *jsonschema.Schema { return nil }
 func (wholeHost) read(*parser, *yaml.Node, string)                {}
 
 func (wholeHost) set(e *Experiment, text string) error {
-	if text != noLimit {
-		return &FlagError{"none, for the host itself; its limits have flags of their own, such as --host-memory"}
+	if text != noLimit && text != off {
+		return &field.Error{
+			Takes:  "none, for the host itself",
+			Remedy: "its limits have flags of their own, such as --host-memory",
+		}
 	}
 	e.HostAsked.None = true
 	return nil
@@ -38,7 +42,7 @@ func (wholeHost) restore(e *Experiment, from *result.Experiment) error {
 	return nil
 }
 
-// hostLimit is one limit of the miniature on a command line. What all of them say is stored by wholeHost.
+// hostLimit is one limit of the scaled-down host on a command line. What all of them say is stored by wholeHost.
 type hostLimit struct{ key string }
 
 func (hostLimit) schema(*jsonschema.Reflector) *jsonschema.Schema      { return nil }
@@ -59,21 +63,22 @@ func (v hostLimit) set(e *Experiment, text string) error {
 	return nil
 }
 
-// hostSettings are the entries of the limits of the miniature: one of each key of limits.
+// hostSettings are the entries of the limits of the scaled-down host: one of each key of limits.
 func hostSettings() (all []Setting) {
 	all = append(all, Setting{
-		Flag: "host", Help: "`none` for the host itself, without the limits of the file's miniature",
+		Flag: "host", Help: "`none` for the whole host", // as it was called
+		Without: "no-limits", Off: "the whole host, without the limits of the file's scaled-down host",
 		value: wholeHost{},
 	})
 	for _, k := range limitKeys {
 		all = append(all, Setting{
-			Flag: "host-" + k.key, Help: k.flag + " that the miniature has, or none", value: hostLimit{k.key},
+			Flag: "host-" + k.Key, Help: k.flag + ", or none", value: hostLimit{k.Key},
 		})
 	}
 	return all
 }
 
-// hostAsked returns the miniature that a command line makes of one of the file; nil for none.
+// hostAsked returns the scaled-down host that a command line makes of one of the file; nil for none.
 func (p *parser) hostAsked(l *result.Limits) *result.Limits {
 	asked := p.asked.host
 	var host result.Limits
@@ -82,7 +87,7 @@ func (p *parser) hostAsked(l *result.Limits) *result.Limits {
 	}
 	host = host.With(asked.Limits)
 	for _, k := range limitKeys {
-		if slices.Contains(asked.Lifted, k.key) {
+		if slices.Contains(asked.Lifted, k.Key) {
 			k.lift(&host)
 		}
 	}
@@ -92,18 +97,19 @@ func (p *parser) hostAsked(l *result.Limits) *result.Limits {
 	return &host
 }
 
-// asked is what a command line says that mixes are made of.
-type asked struct {
-	host      result.HostAsked
+// hostOverrides are the changes of a command line that affect mixes.
+type hostOverrides struct {
+	host      result.HostOverrides
 	instances int // of the mix with most
 }
 
-func (a asked) nothing() bool { return a.host.Nothing() && a.instances == 0 }
+func (a hostOverrides) empty() bool { return a.host.Empty() && a.instances == 0 }
 
-// remake makes the mixes anew as a command line has them. The error says what of the file they do not go together with.
-func (e *Experiment) remake() error {
-	with := asked{e.HostAsked, e.Instances}
-	if with.nothing() || e.parsed == nil {
+// applyHostOverrides parses the file again with the command line's limits and number of instances, and takes the
+// mixes from it. The error names the part of the file that does not agree with them.
+func (e *Experiment) applyHostOverrides() error {
+	with := hostOverrides{e.HostAsked, e.Instances}
+	if with.empty() || e.parsed == nil {
 		return nil
 	}
 	o := *e.parsed
@@ -135,11 +141,11 @@ func (p *parser) counts() (all []*factor) {
 	return all
 }
 
-// countsOf collects what the tenants of a mix say of their numbers.
+// countsOf collects the numbers of instances in the tenants of a mix.
 func countsOf(mix *yaml.Node, texts map[string]bool) {
 	for _, tenant := range mix.Content {
 		if tenant.Kind == yaml.ScalarNode {
-			texts[tenant.Value] = true // RR: $n
+			texts[tenant.Value] = true // randread: $n
 		}
 		if tenant.Kind != yaml.MappingNode {
 			continue
@@ -152,7 +158,7 @@ func countsOf(mix *yaml.Node, texts map[string]bool) {
 	}
 }
 
-// scaleCounts has the numbers of instances end at as many as a command line says, in the same proportions.
+// scaleCounts scales the numbers of instances so that the largest is the command line's.
 func (p *parser) scaleCounts() {
 	most := p.asked.instances
 	if most == 0 {

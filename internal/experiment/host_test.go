@@ -118,7 +118,7 @@ func TestLoadingIsNoGuess(t *testing.T) {
 		{[]Loaded{other, same}, "an earlier run loaded it, and it is copied", 0},
 	} {
 		p := plan
-		p.LoadedBefore(c.kept)
+		p.EstimateLoading(c.kept)
 		if !strings.Contains(p.String(), c.says) || math.Abs(p.Loading.Seconds-c.takes) > 1e-6 {
 			t.Errorf("%v: %v\n%s", c.kept, p.Loading, p)
 		}
@@ -127,9 +127,13 @@ func TestLoadingIsNoGuess(t *testing.T) {
 
 // The least data is that which fills the memory before the last instance.
 func TestSmallestDataThatBinds(t *testing.T) {
-	p := HostPlan{Records: 1000, Instances: 11, Outgrows: 5, RoomBytes: 10 << 30}
+	p := HostPlan{Records: 1000, Instances: 11, Outgrows: 5, RoomBytes: 10 << 30, MemoryBytes: 5 << 30, DataBytes: 1 << 30}
 	if got := p.Smallest(); !strings.Contains(got, "5 GiB of room: --records 500") {
 		t.Errorf("says %q", got)
+	}
+	p.ServerBytes = 256 << 20 // of the 512 MiB that each has
+	if got := p.Smallest(); !strings.Contains(got, "2.5 GiB of room: --records 250") {
+		t.Errorf("with servers that need memory of their own it says %q", got)
 	}
 	p.Outgrows = 10
 	if got := p.Smallest(); got != "" {
@@ -144,11 +148,11 @@ func TestAHostOfTheCommandLineThatCannotBe(t *testing.T) {
 	alone = strings.Replace(alone, "elasticity: 20%", "", 1)
 	for _, c := range []struct{ text, flag, says string }{
 		{servers, "host=some", "it takes none"},
-		{servers, "host-cpus=0", "cpus of the host are a number from 0.01, not the number 0"},
+		{servers, "host-cpus=0", "cpus of the host takes a number from 0.01 to 1000000, not the number 0"},
 		{servers, "host-memory=-1", "memory of the host"},
-		{servers, "host-memory=1KiB", "less than the 6MiB"},
-		{servers, "host-read-iops={}", "read-iops of the host is a whole number"},
-		{shares, "host=none", "--host none leaves none to have a share of"},
+		{servers, "host-memory=1KiB", "takes a size from 6MiB"},
+		{servers, "host-read-iops={}", "read-iops of the host takes operations a second"},
+		{shares, "host=none", "--no-limits leaves none to have a share of"},
 		{alone, "instances=4", "--instances 4 would change nothing"},
 	} {
 		_, err := asking(t, c.text, result.Limits{CPUs: 3, MemoryBytes: 4200 << 20}, c.flag)

@@ -2,16 +2,14 @@ package experiment
 
 import (
 	"maps"
-	"regexp"
+	"math"
 	"slices"
-	"strconv"
-	"time"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/result"
-	"plimsoll/internal/units"
 )
 
-// Factor is what an experiment varies on purpose.
+// Factor is a variable that an experiment changes on purpose.
 type Factor struct {
 	Name   string
 	Levels []result.Level // in the order of the file
@@ -45,8 +43,6 @@ func (e *Experiment) Levels(of ...map[string]string) []result.Level {
 	return out
 }
 
-var bareNumber = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
-
 // readings are the ways to read a level as a number. Where two read as many
 // levels of a factor, the first counts: 1m beside 2m is a time, and beside
 // 512K it is a size.
@@ -54,26 +50,21 @@ var readings = []struct {
 	unit string
 	read func(text string) (float64, bool)
 }{
-	{"", func(text string) (float64, bool) {
-		if !bareNumber.MatchString(text) {
-			return 0, false
-		}
-		number, err := strconv.ParseFloat(text, 64)
-		return number, err == nil
-	}},
-	{"s", func(text string) (float64, bool) {
-		d, err := time.ParseDuration(text)
-		return d.Seconds(), err == nil && !bareNumber.MatchString(text)
-	}},
-	{"B", func(text string) (float64, bool) {
-		bytes, err := units.ParseSize(text)
-		return float64(bytes), err == nil
-	}},
+	{"", reading(field.Number(-math.MaxFloat64, math.MaxFloat64))},
+	{"s", reading(field.Seconds(field.Duration(0, math.MaxInt64)))},
+	{"B", reading(field.As[float64](field.Size(0, math.MaxInt64)))},
 }
 
-// typed returns the levels of a factor with the numbers that they stand for:
-// all of one unit, so that a curve can be drawn over them.
-func typed(f *factor) []result.Level {
+func reading(k field.Kind[float64]) func(string) (float64, bool) {
+	return func(text string) (float64, bool) {
+		number, err := k.Parse(text)
+		return number, err == nil
+	}
+}
+
+// typedLevels returns the levels of a factor with their numbers, all of one unit, so that a curve can be drawn over
+// them.
+func typedLevels(f *factor) []result.Level {
 	best, most := -1, 0
 	for i, r := range readings {
 		n := 0
@@ -104,7 +95,7 @@ func typed(f *factor) []result.Level {
 func (p *parser) typedFactors() []Factor {
 	var out []Factor
 	for _, f := range p.factors {
-		out = append(out, Factor{Name: f.name, Levels: typed(f)})
+		out = append(out, Factor{Name: f.name, Levels: typedLevels(f)})
 	}
 	return out
 }

@@ -1,20 +1,19 @@
 package experiment
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
-	"plimsoll/internal/plural"
+	"plimsoll/internal/field"
 	"plimsoll/internal/result"
-	"plimsoll/internal/units"
-	"plimsoll/internal/yamlfile"
+	"plimsoll/internal/units/plural"
 )
 
 // leastMemory is the least limit that container engines take.
@@ -27,183 +26,183 @@ func times(limit int64, by float64) int64 { return int64(math.Round(by * float64
 
 // limitKey is one key of limits, as "limits:" of a tenant and "host:" have it.
 type limitKey struct {
-	key         string
-	flag        string // what the flag of the miniature's takes, with the name of its value between back quotes
-	description string
-	pattern     string // of its text, for editors
-	number      bool   // a bare number does as well
-	set         func(p *parser, n *yaml.Node, of string, l *result.Limits)
-	lift        func(l *result.Limits) // takes the limit away
-	// scale makes the limit so many times what it is; nil for one that has no size
+	field.Field[result.Limits]
+
+	flag string                 // value of a flag, with its name between back quotes
+	lift func(l *result.Limits) // takes the limit away
+	// scale multiplies the limit by a factor; nil for one that has no size
 	scale func(l *result.Limits, by float64)
 }
+
+// Kinds of limits.
+var (
+	// What engines and the kernel's periods can hold apart from nothing, and more than there are.
+	aProcessors = field.Number(0.01, 1e6).Like("0.5")
+	aMemory     = field.Size(leastMemory, math.MaxInt64).Like("256MiB")
+	anIOPS      = field.As[int64](field.Rate(1, math.MaxInt64/2).Like("2000"))
+	aBandwidth  = field.Bandwidth(1, math.MaxInt64).Like("100MiB/s")
+)
 
 // limitKeys are all keys of limits.
 var limitKeys = []limitKey{
 	{
-		"cpus", "`number` of processors' worth of time",
-		"Processors' worth of time: 0.5 is half of one.", "", true,
-		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
-			cpus, err := strconv.ParseFloat(n.Value, 64)
-			const least = 0.01 // what engines and the kernel's periods can tell from nothing
-			if n.Kind != yaml.ScalarNode || !bareNumber.MatchString(n.Value) || err != nil || cpus < least ||
-				math.IsInf(cpus, 0) {
-				p.Problem(n, fmt.Sprintf("cpus of %s are a number from %v, not %s", of, least, describe(n)),
-					"write 0.5 for half of a processor")
-				return
-			}
-			l.CPUs = cpus
-		},
+		field.Of("cpus", "Processors' worth of time: 0.5 is half of one.", aProcessors,
+			func(l *result.Limits) *float64 { return &l.CPUs }),
+		"limit on `CPUs`, such as 1.5",
 		func(l *result.Limits) { l.CPUs = 0 },
 		func(l *result.Limits, by float64) { l.CPUs = math.Round(1000*by*l.CPUs) / 1000 },
 	},
 	{
-		"cpuset", "`processors`, such as 0-3,8,",
-		"Processors that it may run on: 0-3,8.", `^[0-9]+(-[0-9]+)?(, *[0-9]+(-[0-9]+)?)*$`, true,
-		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
-			set := strings.ReplaceAll(n.Value, " ", "")
-			if _, ok := processors(set); n.Kind != yaml.ScalarNode || !ok {
-				p.Problem(n, fmt.Sprintf("cpuset of %s is a list of processors, not %s", of, describe(n)), `write "0-3,8"`)
-				return
-			}
-			l.CPUSet = set
-		},
+		field.Of("cpuset", "Processors that it may run on: 0-3,8.", field.Processors,
+			func(l *result.Limits) *string { return &l.CPUSet }),
+		"`processors`, such as 0-3,8",
 		func(l *result.Limits) { l.CPUSet = "" },
 		nil,
 	},
 	{
-		"memory", "`size` of the memory, page cache included, such as 64GiB,",
-		"Memory, page cache included; there is no swap on top.", sizePattern, true,
-		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
-			bytes, ok := p.size(n, "memory of "+of, "")
-			if ok && bytes < leastMemory {
-				what := fmt.Sprintf("memory of %s is %s, less than the %s that a container takes", of, n.Value,
-					units.FormatSize(leastMemory))
-				p.Problem(n, what, "write 256MiB")
-				return
-			}
-			l.MemoryBytes = bytes
-		},
+		field.Of("memory", "Memory, page cache included; there is no swap on top.", aMemory,
+			func(l *result.Limits) *int64 { return &l.MemoryBytes }),
+		"`size` of the memory with its page cache, such as 64GiB",
 		func(l *result.Limits) { l.MemoryBytes = 0 },
 		// Whole pages of memory, as the kernel has it.
 		func(l *result.Limits, by float64) { l.MemoryBytes = times(l.MemoryBytes, by) &^ (pageBytes - 1) },
 	},
-	{
-		"read-iops", "`number` of reads a second of each device",
-		"Reads a second from each device that it stands on.", "", true,
-		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
-			l.Read.OperationsPerSecond = p.iops(n, "read-iops of "+of)
-		},
-		func(l *result.Limits) { l.Read.OperationsPerSecond = 0 },
-		func(l *result.Limits, by float64) { l.Read.OperationsPerSecond = times(l.Read.OperationsPerSecond, by) },
-	},
-	{
-		"write-iops", "`number` of writes a second of each device",
-		"Writes a second to each device that it stands on.", "", true,
-		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
-			l.Write.OperationsPerSecond = p.iops(n, "write-iops of "+of)
-		},
-		func(l *result.Limits) { l.Write.OperationsPerSecond = 0 },
-		func(l *result.Limits, by float64) {
-			l.Write.OperationsPerSecond = times(l.Write.OperationsPerSecond, by)
-		},
-	},
-	{
-		"read-bandwidth", "`size` of what each device reads in a second, such as 500MiB/s,",
-		"Bytes a second from each device that it stands on.", bandwidthPattern, true,
-		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
-			l.Read.BytesPerSecond, _ = p.size(n, "read-bandwidth of "+of, "/s")
-		},
-		func(l *result.Limits) { l.Read.BytesPerSecond = 0 },
-		func(l *result.Limits, by float64) { l.Read.BytesPerSecond = times(l.Read.BytesPerSecond, by) },
-	},
-	{
-		"write-bandwidth", "`size` of what each device writes in a second, such as 500MiB/s,",
-		"Bytes a second to each device that it stands on.", bandwidthPattern, true,
-		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
-			l.Write.BytesPerSecond, _ = p.size(n, "write-bandwidth of "+of, "/s")
-		},
-		func(l *result.Limits) { l.Write.BytesPerSecond = 0 },
-		func(l *result.Limits, by float64) { l.Write.BytesPerSecond = times(l.Write.BytesPerSecond, by) },
-	},
+	ioLimit("read-iops", "Reads a second from each device that it stands on.", anIOPS,
+		"`number` of reads a second of each device",
+		func(l *result.Limits) *int64 { return &l.Read.OperationsPerSecond }),
+	ioLimit("write-iops", "Writes a second to each device that it stands on.", anIOPS,
+		"`number` of writes a second of each device",
+		func(l *result.Limits) *int64 { return &l.Write.OperationsPerSecond }),
+	ioLimit("read-bandwidth", "Bytes a second from each device that it stands on.", aBandwidth,
+		"`rate` of reads of each device, such as 500MiB/s",
+		func(l *result.Limits) *int64 { return &l.Read.BytesPerSecond }),
+	ioLimit("write-bandwidth", "Bytes a second to each device that it stands on.", aBandwidth,
+		"`rate` of writes of each device, such as 500MiB/s",
+		func(l *result.Limits) *int64 { return &l.Write.BytesPerSecond }),
 }
 
-const (
-	sizePattern      = `^[0-9]+ ?([kKmMgGtT]([iI]?[bB])?|[bB])?$`
-	bandwidthPattern = `^[0-9]+ ?([kKmMgGtT]([iI]?[bB])?|[bB])?(/s)?$`
+// ioLimit returns a limit on the I/O of devices per second.
+func ioLimit(key, help string, k field.Kind[int64], flag string, at func(*result.Limits) *int64) limitKey {
+	return limitKey{
+		field.Of(key, help, k, at), flag, func(l *result.Limits) { *at(l) = 0 },
+		func(l *result.Limits, by float64) { *at(l) = times(*at(l), by) },
+	}
+}
+
+// limitTable are the fields of limits.
+var limitTable = func() (t field.Table[result.Limits]) {
+	for _, k := range limitKeys {
+		t = append(t, k.Field)
+	}
+	return t
+}()
+
+// pinned is the limit that only instances have: each gets other processors than the others.
+var pinned = field.Of(
+	"pinned",
+	"Processors of its own, so many: each instance runs on others.",
+	field.Count(1, MaxInstances),
+	func(l *result.Limits) *int { return &l.Pinned },
 )
 
+// How instances share a device that is busy. The weights are those that io.cost and bfq both take.
+var (
+	ioWeight = field.Of(
+		"io-weight",
+		"Weight on each device that it stands on, which io.cost or the scheduler bfq has to share; others have 100.",
+		field.As[int64](field.Count(1, 1000)),
+		func(l *result.Limits) *int64 { return &l.IOWeight },
+	)
+	ioLatency = field.Of(
+		"io-latency",
+		"Latency of its I/O for which the kernel slows down the others on a device: 2ms.",
+		field.Duration(time.Microsecond, time.Hour),
+		func(l *result.Limits) *time.Duration { return &l.IOLatency },
+	)
+)
+
+// tenantTable are the limits of an instance.
+var tenantTable = append(slices.Clone(limitTable), pinned, ioWeight, ioLatency)
+
 // limits reads the keys of limits.
-func (p *parser) limits(n *yaml.Node, of string) (l result.Limits) {
+func (p *parser) limits(n *yaml.Node, of string) result.Limits { return p.limitsOf(limitTable, n, of) }
+
+// tenantLimits reads the keys of limits that instances have.
+func (p *parser) tenantLimits(n *yaml.Node, of string) result.Limits {
+	l := p.limitsOf(tenantTable, n, of)
+	if l.Pinned > 0 && l.CPUSet != "" {
+		p.Problem(n, fmt.Sprintf("limits of %s have pinned and cpuset", of), "remove one: both say where it runs")
+	}
+	return l
+}
+
+func (p *parser) limitsOf(table field.Table[result.Limits], n *yaml.Node, of string) (l result.Limits) {
 	const example = "{cpus: 0.5, memory: 768MiB, read-iops: 2000}"
 	if n.Kind == yaml.MappingNode && len(n.Content) == 0 {
 		p.Problem(n, fmt.Sprintf("limits of %s are empty", of), "write "+example+", or remove them")
 		return l
 	}
 	if n.Kind != yaml.MappingNode {
-		p.Problem(n, fmt.Sprintf("limits of %s are written as keys and values, not as %s", of, describe(n)), "write "+example)
+		p.Problem(n, fmt.Sprintf("limits of %s are written as keys and values, not as %s", of, describe(n)),
+			"write "+example)
 		return l
 	}
-	fields := map[string]func(*yaml.Node){}
-	for _, k := range limitKeys {
-		fields[k.key] = func(n *yaml.Node) { k.set(p, n, of, &l) }
-	}
-	p.Mapping(n, "limits of "+of, fields)
+	p.Mapping(n, "limits of "+of, table.Readers(&p.Reader, of, &l))
 	return l
 }
 
-// size reads a number of bytes above 0, behind which suffix may stand.
-func (p *parser) size(n *yaml.Node, what, suffix string) (bytes int64, ok bool) {
-	bytes, err := units.ParseSize(strings.TrimSuffix(n.Value, suffix))
-	if n.Kind == yaml.ScalarNode && err == nil && bytes > 0 {
-		return bytes, true
+// Pin assigns processors to the instances that have Limits.Pinned, each its own: of the host's, or of the scaled-down
+// host's list. It sets CPUSet in place of Pinned. The error says how many processors are missing.
+func Pin(instances []*Instance, host *result.Limits, online string) error {
+	list := online
+	if host != nil && host.CPUSet != "" {
+		list = host.CPUSet
 	}
-	example := "100MiB" + suffix
-	if n.Kind == yaml.ScalarNode && err != nil && !isNull(n) {
-		p.Problem(n, fmt.Sprintf("%s: %s", what, err), "write "+example)
-		return 0, false
+	set, _ := field.ProcessorSet(list)
+	free := slices.Sorted(maps.Keys(set))
+	has, want := len(free), 0
+	for _, in := range instances {
+		want += in.Limits.Pinned
 	}
-	p.Problem(n, fmt.Sprintf("%s is a size of more than nothing, not %s", what, describe(n)), "write "+example)
-	return 0, false
+	if want > has {
+		return fmt.Errorf("its instances take %s of their own, and there are %d", plural.Count(want, "processor"),
+			has)
+	}
+	for _, in := range instances {
+		if in.Limits.Pinned == 0 {
+			continue
+		}
+		var own []string
+		for _, cpu := range free[:in.Limits.Pinned] {
+			own = append(own, strconv.Itoa(cpu))
+		}
+		free = free[in.Limits.Pinned:]
+		in.Limits.CPUSet, in.Limits.Pinned = strings.Join(own, ","), 0
+	}
+	return nil
 }
 
-// iops reads a number of operations a second.
-func (p *parser) iops(n *yaml.Node, what string) int64 {
-	number, err := strconv.ParseInt(n.Value, 10, 64)
-	if n.Tag != "!!int" || err != nil || number < 1 {
-		p.Problem(n, fmt.Sprintf("%s is a whole number of operations a second, not %s", what, describe(n)), "write 2000")
-		return 0
-	}
-	return number
-}
-
-var processorRange = regexp.MustCompile(`^([0-9]{1,5})(?:-([0-9]{1,5}))?$`)
-
-// processors reads a list of processors, as cgroups have it.
-func processors(list string) (set map[int]bool, ok bool) {
-	set = map[int]bool{}
-	for part := range strings.SplitSeq(list, ",") {
-		m := processorRange.FindStringSubmatch(part)
-		if m == nil {
-			return nil, false
+// Unpinned removes the mixes whose instances need more processors of their own than exist, and returns the reasons.
+func (e *Experiment) Unpinned(online string) (leftOut []string) {
+	e.Mixes = slices.DeleteFunc(slices.Clone(e.Mixes), func(m Mix) bool {
+		var all []*Instance
+		for _, in := range m.Instances("") {
+			all = append(all, &in)
 		}
-		first, _ := strconv.Atoi(m[1])              // digits
-		last, _ := strconv.Atoi(cmp.Or(m[2], m[1])) // digits
-		if last < first {
-			return nil, false
+		err := Pin(all, m.Host, online)
+		if err != nil {
+			leftOut = append(leftOut, fmt.Sprintf("mix %s: %s", m.Name, err))
 		}
-		for cpu := first; cpu <= last; cpu++ {
-			set[cpu] = true
-		}
-	}
-	return set, true
+		return err != nil
+	})
+	return leftOut
 }
 
 // Outside returns a processor of one list that is not in another; ok is false
 // when there is none, or either list is empty.
 func Outside(list, of string) (cpu int, ok bool) {
-	inner, _ := processors(list)
-	outer, _ := processors(of)
+	inner, _ := field.ProcessorSet(list)
+	outer, _ := field.ProcessorSet(of)
 	if len(outer) == 0 {
 		return 0, false
 	}
@@ -219,8 +218,7 @@ func Outside(list, of string) (cpu int, ok bool) {
 	return slices.Min(missing), true
 }
 
-// String says in words what runs: "4 instances of RR, each with 0.5 CPUs; 2 of
-// RW (bulk), on disk1 and disk2".
+// String describes the mix: "4 instances of randread, each with 0.5 CPUs; 2 of randwrite (bulk), on disk1 and disk2".
 func (m Mix) String() string {
 	var tenants []string
 	for _, t := range m.Tenants {
@@ -250,18 +248,23 @@ func ParseLimits(of, text string) (result.Limits, error) {
 	return l, p.Problems.Unplaced().Err()
 }
 
-// ReadLimits reads the limits that a mapping of another kind of file has, and notes in r what is wrong with them.
-func ReadLimits(r *yamlfile.Reader, n *yaml.Node, of string) result.Limits {
+// ReadLimits reads the limits in a mapping of another kind of file, and adds problems to r.
+func ReadLimits(r *field.Reader, n *yaml.Node, of string) result.Limits {
 	p := &parser{e: &Experiment{}}
 	l := p.limits(n, of)
 	r.Problems = append(r.Problems, p.Problems...)
 	return l
 }
 
-// LimitsByKey are the keys of limits and what each says, in their order.
+// LimitReaders returns what reads the value of each key of limits onto l.
+func LimitReaders(r *field.Reader, of string, l *result.Limits) map[string]func(*yaml.Node) {
+	return limitTable.Readers(r, of, l)
+}
+
+// LimitsByKey returns the keys of limits with the values of their flags, in order.
 func LimitsByKey() (all [][2]string) {
 	for _, k := range limitKeys {
-		all = append(all, [2]string{k.key, k.description})
+		all = append(all, [2]string{k.Key, k.flag})
 	}
 	return all
 }

@@ -9,19 +9,18 @@ import (
 	"plimsoll/internal/workload"
 )
 
-// Mix is what runs at the same time: one or more tenants. A workload alone is
-// the mix of one tenant and one instance, of the same name.
+// Mix is a set of tenants that run at the same time. A workload alone is the mix of one tenant and one instance, of
+// the same name.
 type Mix struct {
 	Name    string
 	Tenants []Tenant // in the order of the file; never empty
 
-	// Levels has the names of the levels of the factors that the mix depends on,
-	// those included that all its workloads, and the stacks that it names, agree
-	// upon; nil for none.
+	// Levels maps the factors that the mix depends on to the names of their levels. It includes those on which all
+	// its workloads, and the stacks that it names, agree; nil for none.
 	Levels map[string]string
-	Host   *result.Limits // the miniature that it runs in; nil for the host itself
+	Host   *result.Limits // the scaled-down host that it runs in; nil for the host itself
 
-	// Varies says of a mix that a run adds by itself what it changes, see Variations; nil for those of the file.
+	// Varies describes the change of a mix that a run adds by itself, see Variations; nil for those of the file.
 	Varies *result.Variation
 
 	varied []string // factors at whose levels its workloads differ
@@ -88,8 +87,7 @@ func (m Mix) On() []string {
 	return out
 }
 
-// Crossed reports whether the mix names no stacks, and meets those of the
-// experiment.
+// Crossed reports whether the mix names no stacks, and so runs on those of the experiment.
 func (m Mix) Crossed() bool { return len(m.Tenants[0].On) == 0 }
 
 // Single reports whether the mix is a workload alone: one instance, without
@@ -98,7 +96,7 @@ func (m Mix) Single() bool {
 	return m.Count() == 1 && m.Crossed() && m.Tenants[0].Limits.None() && m.Host == nil
 }
 
-// Alone returns the mixes of workloads that run alone, one of each.
+// Alone returns mixes that run one instance of each workload.
 func Alone(workloads []Workload) []Mix {
 	var out []Mix
 	for _, w := range workloads {
@@ -126,7 +124,7 @@ func (e *Experiment) ResultMixes() []result.Mix {
 	return out
 }
 
-// Stored returns the mix as a run stores it.
+// Stored returns the mix in the form that results store.
 func (m Mix) Stored() result.Mix {
 	return result.Mix{Name: m.Name, Tenants: m.Tenants, Levels: m.Levels, Host: m.Host, Varies: m.Varies}
 }
@@ -151,9 +149,9 @@ func (e *Experiment) Workload(name string) (w Workload, ok bool) {
 
 // WorkloadsOf returns the workloads of a mix, each once, in the order of its
 // tenants.
-func (e *Experiment) WorkloadsOf(m Mix) []Workload { return e.workloads().of(m) }
+func (e *Experiment) WorkloadsOf(m Mix) []Workload { return e.workloads().workloadsOf(m) }
 
-// byName has workloads by their names.
+// byName maps names to workloads.
 type byName map[string]Workload
 
 func (e *Experiment) workloads() byName {
@@ -182,7 +180,8 @@ func (e *Experiment) ServerMemory(m Mix) (bytes int64) {
 	return bytes
 }
 
-func (all byName) of(m Mix) []Workload {
+// workloadsOf returns the workloads of the mix's tenants.
+func (all byName) workloadsOf(m Mix) []Workload {
 	var out []Workload
 	for _, t := range m.Tenants {
 		w, ok := all[t.Workload]
@@ -231,10 +230,9 @@ func compatible(s *Stack, m *Mix) bool {
 // Meets reports whether instances of a mix stand on a stack in some trial.
 func Meets(s Stack, m Mix) bool { return Compatible(s, m) || slices.Contains(m.On(), s.Name) }
 
-// Need returns the space that the files of the mixes that a stack meets take
-// on it, in bytes. Each place has a directory of its own, whose files stay for
-// as long as the stack is up. On a raw device there are no files, and all
-// workloads use the same bytes.
+// Need returns the space in bytes that the files of mixes need on a stack. Each place has a directory of its own,
+// whose files stay for as long as the stack is up. On a raw device there are no files, and all workloads use the same
+// bytes.
 func (e *Experiment) Need(s Stack) int64 {
 	var met []Mix
 	for _, m := range e.Mixes {
@@ -245,7 +243,7 @@ func (e *Experiment) Need(s Stack) int64 {
 	return e.workloads().need(s, met)
 }
 
-// need returns what the files of mixes that a stack meets take on it.
+// need returns the space that the files of the mixes met need on a stack.
 func (all byName) need(s Stack, met []Mix) int64 {
 	type files struct {
 		place  int
@@ -338,8 +336,7 @@ func (e *Experiment) lacks(workloads byName, m Mix) string {
 	return ""
 }
 
-// base names what has to be up for a point: its stack, or the stacks that its
-// mix names.
+// base identifies the stacks that must be up for a point: its own, or those that its mix names.
 func (p Planned) base() string {
 	if p.Stack != "" {
 		return p.Stack

@@ -1,13 +1,12 @@
 package experiment
 
 import (
-	"fmt"
 	"strings"
-	"time"
 
 	"github.com/invopop/jsonschema"
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/result"
 )
 
@@ -17,35 +16,32 @@ const (
 	keyStandalone = "standalone"
 )
 
-const anObjective = "p99=TIME, standalone=SHARE or both, such as p99=10ms,standalone=50%"
+var (
+	aP99        = field.Seconds(aTime.Like("10ms"))
+	aStandalone = field.Portion("50%")
+)
 
-// ObjectiveKeys are the keys of an objective, for editors.
-type ObjectiveKeys struct {
-	P99        Duration `yaml:"p99" jsonschema_description:"Latency that 99% of the operations of all take at most: 10ms."`
-	Standalone Share    `yaml:"standalone" jsonschema_description:"Share of what one instance alone does that each does at least: 50%."`
-}
-
-// ParseObjective reads what a command line says of an objective: "p99=10ms,standalone=50%". wrong is nil where it
-// is one.
-func ParseObjective(text string) (o *result.Objective, wrong *FlagError) {
+// ParseObjective parses an objective of the command line: "p99=10ms,standalone=50%". wrong is nil if it is valid.
+func ParseObjective(text string) (o *result.Objective, wrong *field.Error) {
 	o = new(result.Objective)
+	no := &field.Error{Takes: "p99=TIME, standalone=SHARE or both", Remedy: "write p99=10ms,standalone=50%"}
 	for part := range strings.SplitSeq(text, ",") {
 		key, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 		switch {
 		case key == keyP99 && o.P99Seconds == 0:
-			limit, err := time.ParseDuration(value)
-			if err != nil || limit <= 0 {
-				return nil, &FlagError{anObjective}
-			}
-			o.P99Seconds = limit.Seconds()
-		case key == keyStandalone && o.Standalone == 0:
-			share, err := parseShare(value)
+			limit, err := aP99.Parse(value)
 			if err != nil {
-				return nil, &FlagError{anObjective}
+				return nil, no
+			}
+			o.P99Seconds = limit
+		case key == keyStandalone && o.Standalone == 0:
+			share, err := aStandalone.Parse(value)
+			if err != nil {
+				return nil, no
 			}
 			o.Standalone = share
 		default:
-			return nil, &FlagError{anObjective}
+			return nil, no
 		}
 	}
 	return o, nil
@@ -67,24 +63,22 @@ func (p *parser) checkObjective() {
 // objective is a result.Objective.
 type objective struct{}
 
-func (objective) schema(r *jsonschema.Reflector) *jsonschema.Schema {
-	s := r.Reflect(ObjectiveKeys{})
-	s.Version = "" // said once, at the root
+func (objective) schema(*jsonschema.Reflector) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(),
+		AdditionalProperties: jsonschema.FalseSchema}
+	p99, standalone := aP99.Schema(), aStandalone.Schema()
+	p99.Description = "Latency that 99% of the operations of all take at most: 10ms."
+	standalone.Description = "Share of what one instance alone does that each does at least: 50%."
+	s.Properties.Set(keyP99, p99)
+	s.Properties.Set(keyStandalone, standalone)
 	return s
 }
 
 func (objective) read(p *parser, n *yaml.Node, key string) {
 	var o result.Objective
 	seen := p.Mapping(n, "an "+key, map[string]func(*yaml.Node){
-		keyP99: func(n *yaml.Node) { o.P99Seconds = p.duration(n, keyP99, 1).Seconds() },
-		keyStandalone: func(n *yaml.Node) {
-			share, err := parseShare(n.Value)
-			if n.Kind != yaml.ScalarNode || err != nil {
-				p.Problem(n, fmt.Sprintf("%s is a share above 0%% and below 100%%, not %s", keyStandalone, describe(n)),
-					"write 50%")
-			}
-			o.Standalone = share
-		},
+		keyP99:        func(n *yaml.Node) { o.P99Seconds, _ = field.Value(&p.Reader, n, keyP99, aP99) },
+		keyStandalone: func(n *yaml.Node) { o.Standalone, _ = field.Value(&p.Reader, n, keyStandalone, aStandalone) },
 	})
 	if seen != nil && len(seen) == 0 {
 		p.Problem(n, "the objective asks for nothing", "write objective: {p99: 10ms}")

@@ -7,30 +7,31 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/problem/suggest"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
-	"plimsoll/internal/suggest"
 	"plimsoll/internal/units"
 	"plimsoll/internal/workload"
-	"plimsoll/internal/yamlfile"
 )
 
-// Options are what Parse reads a file against.
+// Options are the inputs of Parse besides the file.
 type Options struct {
-	Catalog *line.Catalog                     // what stacks may be made of
-	Kinds   []workload.Kind                   // what may drive load
-	Open    func(name string) ([]byte, error) // reads a file that a workload names, relative to the experiment's folder
-	Scale   string                            // of the file's scales, the one that is read; "" for the file as it is
+	Catalog *line.Catalog   // what stacks may be made of
+	Kinds   []workload.Kind // what may drive load
+	// reads a file that a workload names, relative to the experiment's folder
+	Open  func(name string) ([]byte, error)
+	Scale string // of the file's scales, the one that is read; "" for the file as it is
+	// read from a result: older versions took times of workloads without a unit
+	Stored bool
 
-	file  string // its name
-	asked asked  // of what mixes are made of
+	file  string        // its name
+	asked hostOverrides // of what mixes are made of
 }
 
 // Parse reads an experiment file. file is its name, for messages. The error
@@ -55,7 +56,7 @@ func Parse(file string, text []byte, o Options) (*Experiment, error) {
 	if root != nil {
 		p.file(root)
 	}
-	if len(p.Problems) == 0 && o.asked.nothing() {
+	if len(p.Problems) == 0 && o.asked.empty() {
 		p.checkScales(file, text)
 	}
 	if len(p.Problems) > 0 {
@@ -64,10 +65,10 @@ func Parse(file string, text []byte, o Options) (*Experiment, error) {
 	return p.e, nil
 }
 
-var describe, isNull = yamlfile.Describe, yamlfile.IsNull
+var describe, isNull = field.Describe, field.IsNull
 
-// aFile is what an experiment's file is.
-var aFile = yamlfile.Kind{
+// aFile describes an experiment file for errors.
+var aFile = field.File{
 	Name:  "experiment",
 	Begin: `begin with "name: " and "question: "; plimsoll list shows experiments that are built in`,
 	Remedy: func(text []byte, what string) string {
@@ -83,8 +84,7 @@ var aFile = yamlfile.Kind{
 
 var fioSection = regexp.MustCompile(`(?m)\A\[[^,\]]+\]\s*$`)
 
-// open reads a file that a workload names, and notes what it was: a run that goes on
-// later goes on with the same.
+// open reads a file that a workload names, and records its content: a run that is resumed later uses the same.
 func (p *parser) open(name string) ([]byte, error) {
 	text, err := p.Open(name)
 	if err != nil {
@@ -100,17 +100,17 @@ func (p *parser) open(name string) ([]byte, error) {
 
 type parser struct {
 	Options
-	yamlfile.Reader
+	field.Reader
 	e *Experiment
 
 	factors      []*factor  // in the order of the file
 	factorNode   *yaml.Node // nil for none; so are stackNode and workloadNode
 	stackNode    *yaml.Node
 	workloadNode *yaml.Node
-	filled       int // values that filling levels in makes
+	filled       int // number of values made by filling in levels
 	baseline     *yaml.Node
 	mixNode      *yaml.Node            // nil when each workload runs alone
-	hostNode     *yaml.Node            // nil for no miniature
+	hostNode     *yaml.Node            // nil for no scaled-down host
 	values       map[string]*yaml.Node // of the keys of the file
 	stackNodes   []*yaml.Node          // of e.Stacks
 }
@@ -146,7 +146,7 @@ func (p *parser) file(root *yaml.Node) {
 		stackDecls = p.declarations(stacks, "stack", "raw: loop(size=1GiB)")
 	}
 	if workloads != nil {
-		workloadDecls = p.declarations(workloads, "workload", "RR: {fio: {rw: randread, bs: 4KiB, size: 256MiB}}")
+		workloadDecls = p.declarations(workloads, "workload", "randread: {fio: {rw: randread, bs: 4KiB, size: 256MiB}}")
 	}
 	if p.mixNode != nil {
 		mixDecls = p.declarations(p.mixNode, "mix", mixExample)
@@ -175,9 +175,10 @@ func (p *parser) file(root *yaml.Node) {
 	p.checkObjective()
 	p.checkElasticity()
 	p.checkRounds()
+	p.checkClients()
 }
 
-func (p *parser) stack(r read) {
+func (p *parser) stack(r expansion) {
 	n := r.value
 	if n.Kind != yaml.ScalarNode || isNull(n) {
 		p.Problem(n, fmt.Sprintf("stack %s is written on one line, not as %s", r.declared, describe(n)),
@@ -202,7 +203,7 @@ func (p *parser) stack(r read) {
 	}
 }
 
-func (p *parser) workload(r read) {
+func (p *parser) workload(r expansion) {
 	var kinds []string
 	for _, k := range p.Kinds {
 		kinds = append(kinds, k.Name)
@@ -224,13 +225,30 @@ func (p *parser) workload(r read) {
 			suggest.DidYouMean(kind.Value, kinds))
 		return
 	}
+	if p.Stored {
+		params = workload.WithUnits(params)
+	}
 	w, problems := p.Kinds[at].Decode(params, p.open)
 	for _, found := range problems {
 		found.What = fmt.Sprintf("workload %s: %s", r.declared, found.What)
 		p.Problems = append(p.Problems, found)
 	}
-	if len(problems) == 0 {
+	if len(problems) > 0 {
+		return
+	}
+	phases := w.Abilities().Phases
+	if len(phases) == 0 {
 		p.e.Workloads = append(p.e.Workloads, Workload{Name: r.name, Workload: w, Levels: r.levels})
+		return
+	}
+	if p.mixNode != nil {
+		p.Problem(n, fmt.Sprintf("workload %s has %d phases, which run one after another", r.declared, len(phases)),
+			"write a job file for each, so that mixes can name them")
+	}
+	for i, phase := range phases {
+		name := fmt.Sprintf("%s-%d-%s", r.name, i+1, notInNames.ReplaceAllString(phase.Name, "_"))
+		p.e.Workloads = append(p.e.Workloads, Workload{Name: name[:min(len(name), maxName)], Workload: phase.Workload,
+			Levels: r.levels})
 	}
 }
 
@@ -248,8 +266,8 @@ func (p *parser) checkBaseline(names []string) {
 // of larger devices.
 const usable = 0.75
 
-// room is what a stack's source holds.
-type room struct {
+// capacity is the size of a stack's source.
+type capacity struct {
 	source  string // its name
 	sources int
 	size    int64 // of all sources
@@ -258,13 +276,13 @@ type room struct {
 
 // roomOf returns the room of a stack on sources of a declared size. A device's
 // size is only known on the host, and compared there.
-func (p *parser) roomOf(s Stack) (r room, ok bool) {
+func (p *parser) roomOf(s Stack) (r capacity, ok bool) {
 	defs, _ := s.Line.Resolve(p.Catalog)
 	option, ok := defs[0].Option("size")
 	if !ok || option.Value != line.Size {
 		return r, false
 	}
-	size, err := units.ParseSize(defs[0].Setting(s.Line.Nodes[0], "size"))
+	size, err := field.Bytes.Parse(defs[0].Setting(s.Line.Nodes[0], "size"))
 	if err != nil {
 		return r, false
 	}
@@ -274,13 +292,13 @@ func (p *parser) roomOf(s Stack) (r room, ok bool) {
 		return r, false
 	}
 	for _, source := range sources[1:] {
-		other, err := units.ParseSize(defs[0].Setting(source, "size"))
+		other, err := field.Bytes.Parse(defs[0].Setting(source, "size"))
 		if err == nil {
 			size = min(size, other)
 		}
 	}
 	size *= int64(len(sources))
-	r = room{source: sources[0].Name, sources: len(sources), size: size, usable: size}
+	r = capacity{source: sources[0].Name, sources: len(sources), size: size, usable: size}
 	if slices.ContainsFunc(defs, func(d line.Def) bool { return d.Below == line.Block }) {
 		r.usable = int64(float64(size) * usable)
 	}
@@ -292,15 +310,15 @@ func (p *parser) roomOf(s Stack) (r room, ok bool) {
 
 // tooSmall notes that what needs more than a stack has room for. all is what
 // everything needs there.
-func (p *parser) tooSmall(n *yaml.Node, s Stack, r room, what string, need, all int64) {
+func (p *parser) tooSmall(n *yaml.Node, s Stack, r capacity, what string, need, all int64) {
 	p.Problem(n,
 		fmt.Sprintf("stack %s is too small for %s: it needs %s, and %s of %s can be used",
 			s.Name, what, approximately(need), approximately(r.usable), units.FormatSize(r.size)),
 		fmt.Sprintf("write %s(size=%s) or more, or give the workload a smaller size", r.source,
-			enough(all, r.usable, r.size, r.sources)))
+			sufficientSize(all, r.usable, r.size, r.sources)))
 }
 
-// checkTarget notes why a workload cannot run on what a stack offers.
+// checkTarget adds a problem if a workload cannot run on a stack.
 func (p *parser) checkTarget(n *yaml.Node, s Stack, w Workload, target workload.Target) {
 	_, err := w.Drive(target, w.Timing(p.e.Timing))
 	if no := problem.Of(err); no != nil {
@@ -317,8 +335,8 @@ func approximately(bytes int64) string {
 	return units.FormatSize(bytes)
 }
 
-// enough is a size, in whole MiB, of a source with room for need bytes.
-func enough(need, room, size int64, sources int) string {
+// sufficientSize returns a size, in whole MiB, of a source with room for need bytes.
+func sufficientSize(need, room, size int64, sources int) string {
 	const mib = 1 << 20
 	if room != size {
 		need = int64(float64(need)*float64(size)/float64(room)) + 1
@@ -355,30 +373,4 @@ func (p *parser) checkName(n *yaml.Node, what string) {
 		p.Problem(n, fmt.Sprintf("%s cannot be %q", what, n.Value),
 			"it becomes part of file names: up to 64 letters, digits and - _ . with a letter or digit first")
 	}
-}
-
-func (p *parser) duration(n *yaml.Node, key string, least time.Duration) time.Duration {
-	if n.Kind != yaml.ScalarNode || !durationRegexp.MatchString(n.Value) {
-		remedy := "write a number and a unit: 500ms, 10s, 2m30s, 1h"
-		if _, err := strconv.ParseFloat(n.Value, 64); err == nil {
-			remedy = "add the unit: " + n.Value + "s"
-		}
-		p.Problem(n, fmt.Sprintf("%s is a time, not %s", key, describe(n)), remedy)
-		return 0
-	}
-	d, err := time.ParseDuration(n.Value)
-	switch {
-	case err != nil:
-		p.Problem(n, fmt.Sprintf("%s of %s is too long", key, n.Value), "")
-	case d < least:
-		p.Problem(n, fmt.Sprintf("%s of %s measures nothing", key, n.Value), "write a time of more than nothing: 10s")
-	}
-	return d
-}
-
-func (p *parser) flag(n *yaml.Node, key string) (set bool) {
-	if n.Tag != "!!bool" || n.Decode(&set) != nil {
-		p.Problem(n, fmt.Sprintf("%s is true or false, not %s", key, describe(n)), "")
-	}
-	return set
 }

@@ -5,27 +5,27 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
-	"plimsoll/internal/plural"
+	"plimsoll/internal/field"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/problem/suggest"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
-	"plimsoll/internal/suggest"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 	"plimsoll/internal/workload"
 )
 
-// mixExample is a mix as it is written, for those who got it wrong.
-const mixExample = "four: {RR: 4}"
+// mixExample is an example of a mix for errors.
+const mixExample = "four: {randread: 4}"
 
-// maxInAll is how many instances all points of a file may have together.
-const maxInAll = 100_000
+// maxTotalInstances is how many instances all points of a file may have together.
+const maxTotalInstances = 100_000
 
-// mixReader reads mixes, and knows what they may name.
+// mixReader parses mixes.
 type mixReader struct {
 	*parser
 	complete bool // all workloads and stacks were read, so that a name that is none of them is wrong
@@ -62,7 +62,7 @@ func (p *parser) readMixes(mixes, workloads []*declared, stackNames, loadNames [
 	}
 }
 
-// readHost reads the miniature, at all levels that it depends on. Where these
+// readHost reads the scaled-down host, at all levels that it depends on. Where these
 // are several, there is none of the experiment, but one of each mix.
 func (p *parser) readHost(brief bool) {
 	if p.hostNode == nil || p.asked.host.None {
@@ -78,8 +78,8 @@ func (p *parser) readHost(brief bool) {
 		}
 		if len(f.levels) > 1 && p.mixNode == nil {
 			p.Problem(p.hostNode, fmt.Sprintf("host depends on %s, but the names of workloads that run alone do not "+
-				"tell its levels", f.name),
-				fmt.Sprintf("write mixes, which may: mixes: {RR-$%s: {RR: 1}}", f.name))
+				"show its levels", f.name),
+				fmt.Sprintf("write mixes, which may: mixes: {randread-$%s: {randread: 1}}", f.name))
 		}
 		broken = broken || len(f.levels) == 0
 		factors = append(factors, f)
@@ -98,13 +98,13 @@ func (p *parser) readHost(brief bool) {
 		p.e.Host = p.hostAsked(&limits)
 	}
 	p.Problems = said
-	p.Problems = append(p.Problems, together(made, problems)...)
+	p.Problems = append(p.Problems, joinProblems(made, problems)...)
 	if len(made) > 1 {
 		p.e.Host = nil
 	}
 }
 
-// hostAt returns the miniature at given levels; nil for none.
+// hostAt returns the scaled-down host at given levels; nil for none.
 func (p *parser) hostAt(c choice) *result.Limits {
 	if p.hostNode == nil || p.e.Host != nil {
 		return p.e.Host
@@ -116,7 +116,7 @@ func (p *parser) hostAt(c choice) *result.Limits {
 }
 
 // mix reads one mix at given levels.
-func (r *mixReader) mix(d read) {
+func (r *mixReader) mix(d expansion) {
 	before := len(r.Problems)
 	m := Mix{Name: d.name, Levels: d.levels, Host: r.hostAt(d.choice)}
 	r.policies = nil
@@ -133,11 +133,11 @@ func (r *mixReader) mix(d read) {
 		return
 	case n.Kind == yaml.MappingNode:
 		for pair := range slices.Chunk(n.Content, 2) {
-			r.named(&m, of, pair[0], pair[1])
+			r.readNamed(&m, of, pair[0], pair[1])
 		}
 	default:
 		for _, item := range n.Content {
-			r.listed(&m, of, item)
+			r.readListed(&m, of, item)
 		}
 	}
 	if len(r.Problems) > before {
@@ -150,10 +150,10 @@ func (r *mixReader) mix(d read) {
 		r.Problem(n, of+" has no instances", "give one of its tenants a count of 1 or more")
 	case count > MaxInstances:
 		r.Problem(n, fmt.Sprintf("%s has %d instances, more than %d", of, count, MaxInstances), "take fewer")
-	case r.inAll > maxInAll: // which was said
-	case r.inAll+count*r.times(m) > maxInAll:
-		r.inAll = maxInAll + 1
-		r.Problem(n, fmt.Sprintf("all mixes on all their stacks have more than %d instances", maxInAll),
+	case r.inAll > maxTotalInstances: // which was said
+	case r.inAll+count*r.times(m) > maxTotalInstances:
+		r.inAll = maxTotalInstances + 1
+		r.Problem(n, fmt.Sprintf("all mixes on all their stacks have more than %d instances", maxTotalInstances),
 			"take fewer mixes, fewer instances of each, or fewer stacks")
 	default:
 		r.inAll += count * r.times(m)
@@ -221,8 +221,8 @@ func (c choice) fillNames(n *yaml.Node) *yaml.Node {
 	return &filled
 }
 
-// named reads a tenant under its name: a number of instances, or keys and values.
-func (r *mixReader) named(m *Mix, of string, key, value *yaml.Node) {
+// readNamed parses a tenant under its name: a number of instances, or keys and values.
+func (r *mixReader) readNamed(m *Mix, of string, key, value *yaml.Node) {
 	if key.Kind != yaml.ScalarNode {
 		r.Problem(key, fmt.Sprintf("the name of a tenant of %s is text, not %s", of, describe(key)), "write "+mixExample)
 		return
@@ -251,9 +251,8 @@ func (r *mixReader) named(m *Mix, of string, key, value *yaml.Node) {
 	r.add(m, of, t, policy{}, key, key)
 }
 
-// listed reads a tenant of a list: the name of a workload, or keys and values
-// with that.
-func (r *mixReader) listed(m *Mix, of string, item *yaml.Node) {
+// readListed parses a tenant in a list: the name of a workload, or keys and values with that.
+func (r *mixReader) readListed(m *Mix, of string, item *yaml.Node) {
 	t := Tenant{Count: 1}
 	at := item
 	var has policy
@@ -261,14 +260,14 @@ func (r *mixReader) listed(m *Mix, of string, item *yaml.Node) {
 	case item.Kind == yaml.MappingNode:
 		at, has = r.tenant(&t, "a tenant of "+of, item, true)
 		if at == nil {
-			r.Problem(item, fmt.Sprintf("a tenant of %s has no workload", of), "write {workload: RR, count: 4}")
+			r.Problem(item, fmt.Sprintf("a tenant of %s has no workload", of), "write {workload: randread, count: 4}")
 			return
 		}
 	case item.Kind == yaml.ScalarNode && item.Tag == "!!str":
 		t.Workload = item.Value
 	default:
 		r.Problem(item, fmt.Sprintf("a tenant of %s is %s, but needs to be a workload", of, describe(item)),
-			"write [RR, {workload: RW, count: 4}]")
+			"write [randread, {workload: randwrite, count: 4}]")
 		return
 	}
 	if t.Name == "" {
@@ -284,9 +283,9 @@ func (r *mixReader) tenant(t *Tenant, who string, n *yaml.Node, listed bool) (at
 		"workload": func(n *yaml.Node) { t.Workload, at = r.text(n, "workload of "+who), n },
 		"count":    func(n *yaml.Node) { t.Count = r.count(n, who) },
 		"on":       func(n *yaml.Node) { t.On = r.on(n, who) },
-		"limits":   func(n *yaml.Node) { t.Limits = r.limits(n, who) },
+		"limits":   func(n *yaml.Node) { t.Limits = r.tenantLimits(n, who) },
 		"policy":   func(n *yaml.Node) { has.at, has.parts, t.Policy = n, r.policy(n, who), n.Value },
-		"share":    func(n *yaml.Node) { has.share = r.share(n, who) },
+		"share":    func(n *yaml.Node) { has.share, _ = field.Value(&r.Reader, n, "share of "+who, aShare) },
 	}
 	if listed {
 		fields["name"] = func(n *yaml.Node) { t.Name = r.text(n, "name of "+who) }
@@ -311,12 +310,7 @@ func (r *mixReader) add(m *Mix, of string, t Tenant, has policy, name, at *yaml.
 }
 
 func (r *mixReader) count(n *yaml.Node, who string) int {
-	count, err := strconv.Atoi(n.Value)
-	if n.Tag != "!!int" || err != nil || count < 0 || count > MaxInstances {
-		r.Problem(n,
-			fmt.Sprintf("count of %s is a number of instances from 0 to %d, not %s", who, MaxInstances, describe(n)), "")
-		return 0
-	}
+	count, _ := field.Value(&r.Reader, n, "count of "+who, field.Count(0, MaxInstances))
 	return count
 }
 
@@ -373,11 +367,10 @@ func (r *mixReader) checkTenants(n *yaml.Node, of string, m Mix) {
 	}
 }
 
-// inherit gives a mix the levels that all its workloads and the stacks that it
-// names agree upon.
+// inherit sets the levels of a mix on which all its workloads and the stacks that it names agree.
 func (r *mixReader) inherit(m *Mix) {
 	var all []map[string]string
-	for _, w := range r.known.of(*m) {
+	for _, w := range r.known.workloadsOf(*m) {
 		all = append(all, w.Levels)
 	}
 	if on := m.On(); len(on) > 0 {
@@ -595,9 +588,8 @@ func (p *parser) checkMakers(n *yaml.Node, all []Instance, workloads byName) {
 	}
 }
 
-// checkTargets asks each workload whether it can run on each raw stack and each stack without
-// containers that it meets, before a run finds out: one that names files, or whose server
-// runs from an image, cannot.
+// checkTargets checks each workload against each raw stack, and each stack without containers, that it runs on: one
+// that names files, or whose server runs from an image, cannot run there.
 func (p *parser) checkTargets() {
 	met, workloads := p.met(), p.e.workloads()
 	for i, s := range p.e.Stacks {

@@ -3,21 +3,20 @@ package experiment
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
-	"plimsoll/internal/plural"
+	"plimsoll/internal/field"
+	"plimsoll/internal/problem/suggest"
 	"plimsoll/internal/result"
-	"plimsoll/internal/suggest"
+	"plimsoll/internal/units/plural"
 )
 
-// policyPart is a resource of a policy: a limit of which each instance gets its share
-// of what the miniature host has.
+// policyPart is a resource of a policy: a limit of which each instance gets its share of the scaled-down host.
 type policyPart struct {
 	name  string
-	needs string // of host, where it has none of it
+	needs string // the remedy where the host has no such limit
 	give  func(to *result.Limits, host result.Limits, share float64) (some bool)
 }
 
@@ -25,6 +24,10 @@ type policyPart struct {
 var policyParts = []policyPart{
 	{"cpu", "cpus", func(to *result.Limits, host result.Limits, share float64) bool {
 		to.CPUs = share * host.CPUs
+		return host.CPUs > 0
+	}},
+	{"pin", "cpus", func(to *result.Limits, host result.Limits, share float64) bool {
+		to.Pinned = int(share * host.CPUs)
 		return host.CPUs > 0
 	}},
 	{"mem", "memory", func(to *result.Limits, host result.Limits, share float64) bool {
@@ -40,10 +43,10 @@ var policyParts = []policyPart{
 const (
 	noPolicy   = "none"
 	allOfThem  = "all"
-	policyText = "none, cpu, mem, bw, some of them joined by +, or all"
+	policyText = "none, cpu, pin, mem, bw, some of them joined by +, or all, which is cpu+mem+bw"
 )
 
-// shareOf returns a share of a rate: at least 1 of what is limited.
+// shareOf returns a share of a rate: at least 1 where it is limited.
 func shareOf(r result.Rate, share float64) result.Rate {
 	part := func(n int64) int64 {
 		if n == 0 {
@@ -54,7 +57,7 @@ func shareOf(r result.Rate, share float64) result.Rate {
 	return result.Rate{BytesPerSecond: part(r.BytesPerSecond), OperationsPerSecond: part(r.OperationsPerSecond)}
 }
 
-// policy is what a tenant says of its instances' shares of the host.
+// policy defines the shares of a tenant's instances of the host.
 type policy struct {
 	at    *yaml.Node // nil for a tenant that says nothing
 	parts []policyPart
@@ -76,7 +79,7 @@ func (p *parser) policy(n *yaml.Node, who string) (parts []policyPart) {
 	case noPolicy:
 		return nil
 	case allOfThem:
-		return policyParts
+		return slices.DeleteFunc(slices.Clone(policyParts), func(part policyPart) bool { return part.name == "pin" })
 	}
 	for name := range strings.SplitSeq(n.Value, "+") {
 		at := slices.IndexFunc(policyParts, func(part policyPart) bool { return part.name == strings.TrimSpace(name) })
@@ -93,21 +96,8 @@ func (p *parser) policy(n *yaml.Node, who string) (parts []policyPart) {
 	return parts
 }
 
-// share reads what part of the host an instance gets: "1/8" or 0.125.
-func (p *parser) share(n *yaml.Node, who string) float64 {
-	of, under, fraction := strings.Cut(n.Value, "/")
-	share, err := strconv.ParseFloat(strings.TrimSpace(of), 64)
-	if fraction && err == nil {
-		var whole float64
-		whole, err = strconv.ParseFloat(strings.TrimSpace(under), 64)
-		share /= whole
-	}
-	if n.Kind != yaml.ScalarNode || err != nil || !(share > 0 && share <= 1) {
-		p.Problem(n, fmt.Sprintf("share of %s is a part of the host, not %s", who, describe(n)), "write 1/8")
-		return 0
-	}
-	return share
-}
+// aShare parses an instance's share of the host.
+var aShare = field.Share("1/8", "above 0% and up to 100%", func(share float64) bool { return share > 0 && share <= 1 })
 
 // checkPolicy notes a share that nothing is shared of.
 func (p *parser) checkPolicy(n *yaml.Node, who string, has policy) {
@@ -116,8 +106,7 @@ func (p *parser) checkPolicy(n *yaml.Node, who string, has policy) {
 	}
 }
 
-// applyPolicies gives the tenants of a mix the limits of their policies. A limit that
-// a tenant has of its own stays.
+// applyPolicies sets the limits of tenants by their policies. A tenant's own limits stay.
 func (r *mixReader) applyPolicies(of string, m *Mix, policies []policy) {
 	count := m.Count()
 	for i := range m.Tenants {
@@ -130,7 +119,7 @@ func (r *mixReader) applyPolicies(of string, m *Mix, policies []policy) {
 			share = 1 / float64(count)
 		}
 		if m.Host == nil && r.asked.host.None {
-			r.Problem(has.at, fmt.Sprintf("tenant %s of %s gets a share of the host, and --host none leaves none to have a "+
+			r.Problem(has.at, fmt.Sprintf("tenant %s of %s gets a share of the host, and --no-limits leaves none to have a "+
 				"share of", t.Name, of),
 				"add --host-cpus, --host-memory and --host-read-iops, of what the policies are to share")
 			continue
@@ -151,6 +140,13 @@ func (r *mixReader) applyPolicies(of string, m *Mix, policies []policy) {
 		case len(lacks) > 0:
 			r.Problem(has.at, fmt.Sprintf("tenant %s of %s gets a share of what the host does not say that it has", t.Name, of),
 				"give host "+plural.And(lacks)+", or take another policy")
+		case given.Pinned == 0 && slices.ContainsFunc(has.parts, func(part policyPart) bool { return part.name == "pin" }):
+			r.Problem(
+				has.at,
+				fmt.Sprintf("tenant %s of %s: a share of the host's %g processors is less than one to be pinned to",
+					t.Name, of, m.Host.CPUs),
+				"take fewer instances, a larger share, or policy: cpu, which limits the time",
+			)
 		case given.MemoryBytes > 0 && given.MemoryBytes < leastMemory:
 			r.Problem(has.at, fmt.Sprintf("tenant %s of %s: a share of the host's memory is less than a container takes",
 				t.Name, of),

@@ -3,40 +3,37 @@ package experiment
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/problem"
-	"plimsoll/internal/steady"
+	"plimsoll/internal/stats/stopping"
 )
 
-// Precondition is what is done to a stack before the first trial of a workload
-// on it, in the sense of the SNIA Solid State Storage Performance Test
-// Specification: a solid-state drive that was never written, or long idle, is
+// Precondition describes the writes to a stack before the first trial of a workload on it, in the sense of the SNIA
+// Solid State Storage Performance Test Specification: a solid-state drive that was never written, or long idle, is
 // faster than the same drive at work.
 type Precondition struct {
-	// Passes is how many times all that a workload may touch is written from
-	// start to end (workload-independent); 0 is once.
+	// Passes is how many times all data of a workload is written from start to end (workload-independent); 0 is once.
 	Passes int
-	// Device has the whole of a block device written so many times, before
-	// anything stands on it. Loop devices and directories have no use for it.
+	// Device writes the whole block device Passes times, before anything is made on it. It has no effect on loop
+	// devices and directories.
 	Device bool
-	// Rounds is how many rounds of the workload itself are driven at most, each
-	// for Round, until it is steady (workload-dependent); 0 for none.
+	// Rounds is the maximum number of rounds of the workload itself, each for Round, until it is steady
+	// (workload-dependent); 0 for none.
 	Rounds int
 	Round  time.Duration
 }
 
-// SNIA is what the specification asks for: twice the device, then at most 25
-// rounds of a minute.
-var SNIA = Precondition{Passes: 2, Device: true, Rounds: steady.MaxRounds, Round: time.Minute}
+// SNIA is the specification's preconditioning: twice the device, then at most 25 rounds of a minute.
+var SNIA = Precondition{Passes: 2, Device: true, Rounds: stopping.MaxRounds, Round: time.Minute}
 
 const (
 	maxPasses    = 100
 	maxRounds    = 1000
 	defaultRound = time.Minute
-	// preconditionKeys is the notation, for those who got it wrong.
+	// preconditionKeys describes the notation for errors.
 	preconditionKeys = "snia, or some of device, passes=2, rounds=25 and round=1m, separated by commas"
 )
 
@@ -46,8 +43,8 @@ const (
 func ParsePrecondition(text string) (p Precondition, err error) {
 	var problems []error
 	number := func(key, value string, most int, to *int) {
-		n, err := strconv.Atoi(value)
-		if *to = n; err != nil || n < 1 || n > most {
+		n, err := field.Count(1, most).Parse(value)
+		if *to = n; err != nil {
 			problems = append(problems, fmt.Errorf("%s is a number from 1 to %d, not %q", key, most, value))
 		}
 	}
@@ -71,9 +68,9 @@ func ParsePrecondition(text string) (p Precondition, err error) {
 		case key == "rounds":
 			number(key, value, maxRounds, &p.Rounds)
 		case key == "round":
-			d, err := time.ParseDuration(value)
-			if p.Round = d; err != nil || d <= 0 {
-				problems = append(problems, fmt.Errorf("round is a time of more than nothing, such as 1m, not %q", value))
+			d, err := aTime.Parse(value)
+			if p.Round = d; err != nil {
+				problems = append(problems, fmt.Errorf("round is a time above 0, such as 1m, not %q", value))
 			}
 		default:
 			problems = append(problems, fmt.Errorf("unknown setting %q: write %s", word, preconditionKeys))
@@ -81,18 +78,18 @@ func ParsePrecondition(text string) (p Precondition, err error) {
 	}
 	switch {
 	case p.Round > 0 && p.Rounds == 0:
-		p.Rounds = steady.MaxRounds
+		p.Rounds = stopping.MaxRounds
 	case p.Rounds > 0 && p.Round == 0:
 		p.Round = defaultRound
 	}
-	if p.Rounds > 0 && p.Rounds < steady.SNIA.Window {
+	if p.Rounds > 0 && p.Rounds < stopping.SNIA.Window {
 		problems = append(problems,
-			fmt.Errorf("%d rounds are fewer than the %d that a window takes", p.Rounds, steady.SNIA.Window))
+			fmt.Errorf("%d rounds are fewer than the %d that a window takes", p.Rounds, stopping.SNIA.Window))
 	}
 	return p, errors.Join(problems...)
 }
 
-// String is the notation; "" for what is done in any case.
+// String returns the notation; "" for the default.
 func (p Precondition) String() string {
 	var words []string
 	if p.Device {
@@ -107,7 +104,8 @@ func (p Precondition) String() string {
 	return strings.Join(words, ",")
 }
 
-// CheckRounds is why rounds of preconditioning cannot be driven by what the experiment runs; nil where they can.
+// CheckRounds returns the reason why rounds of preconditioning cannot run with the experiment's workloads; nil if
+// they can.
 func (e *Experiment) CheckRounds() *problem.Problem {
 	if e.Precondition.Rounds == 0 {
 		return nil

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"plimsoll/internal/steady"
+	"plimsoll/internal/stats/stopping"
 )
 
 func TestParsePrecondition(t *testing.T) {
@@ -20,7 +20,7 @@ func TestParsePrecondition(t *testing.T) {
 		{"snia, passes=1", Precondition{Passes: 1, Device: true, Rounds: 25, Round: time.Minute}},
 		{"passes=2", Precondition{Passes: 2}},
 		{"rounds=5", Precondition{Rounds: 5, Round: time.Minute}},
-		{"round=250ms", Precondition{Rounds: steady.MaxRounds, Round: 250 * time.Millisecond}},
+		{"round=250ms", Precondition{Rounds: stopping.MaxRounds, Round: 250 * time.Millisecond}},
 		{" device , passes=3 ", Precondition{Device: true, Passes: 3}},
 	} {
 		if got, err := ParsePrecondition(c.text); err != nil || got != c.want {
@@ -69,7 +69,7 @@ func TestPreconditionPrintsWhatItReads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Precondition{Passes: rapid.IntRange(0, maxPasses).Draw(t, "passes"), Device: rapid.Bool().Draw(t, "device")}
 		if rapid.Bool().Draw(t, "rounds") {
-			p.Rounds = rapid.IntRange(steady.SNIA.Window, maxRounds).Draw(t, "most")
+			p.Rounds = rapid.IntRange(stopping.SNIA.Window, maxRounds).Draw(t, "most")
 			p.Round = time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(t, "round"))
 		}
 		text := p.String()

@@ -7,26 +7,26 @@ import (
 	"strings"
 	"time"
 
-	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
-// leastRecords are those below which a server answers from its own buffers whatever the host has.
-const leastRecords = 1000
+// minRecords is the number of records below which a server answers from its own buffers, whatever the host's memory.
+const minRecords = 1000
 
-// Proportion has servers and their data be to the host that a command line asks for as they are to the host of the
-// file: as many more instances as it has processors, and so much data in all as it has memory, so that memory binds
-// where it did. What the command line says itself stays, and the other follows from it. has is what this machine has
-// of what nothing limits. Where the file's host has no limit of memory, or records differ, nothing is changed.
+// Proportion scales servers and their data from the file's host to the command line's host: instances in proportion
+// to processors, and data in proportion to memory, so that memory binds where it did. It keeps explicit values of the
+// command line, and derives the others. has is this machine's capacity, for resources without a limit. Where the
+// file's host has no limit of memory, or records differ, it changes nothing.
 func (e *Experiment) Proportion(has result.Limits) {
 	records, alike := e.records()
-	if e.HostAsked.Nothing() || e.Host == nil || e.Host.MemoryBytes == 0 || !alike || e.Scaled.Bytes > 0 {
+	if e.HostAsked.Empty() || e.Host == nil || e.Host.MemoryBytes == 0 || !alike || e.Scaled.Bytes > 0 {
 		return
 	}
 	host := has.With(e.askedHost())
 	memory := float64(host.MemoryBytes) / float64(e.Host.MemoryBytes)
-	most, counted := e.most()
+	most, counted := e.largestMix()
 	instances := 1.0
 	switch {
 	case !counted:
@@ -45,7 +45,7 @@ func (e *Experiment) Proportion(has result.Limits) {
 		}
 	}
 	if e.Scaled.Records == 0 {
-		asked := max(leastRecords, twoDigits(float64(records)*memory/instances))
+		asked := max(minRecords, twoDigits(float64(records)*memory/instances))
 		if asked != int(records) {
 			e.Scaled.Records, e.proportioned = asked, true
 		}
@@ -67,17 +67,18 @@ func (e *Experiment) records() (count int64, alike bool) {
 	return count, count > 0
 }
 
-// most returns the instances of the largest mix of those that differ in their number; false where none do.
-func (e *Experiment) most() (instances int, counted bool) {
+// largestMix returns the number of instances of the largest of the mixes that differ in it; counted is false if none
+// do.
+func (e *Experiment) largestMix() (instances int, counted bool) {
 	for _, f := range e.Families() {
 		instances = max(instances, f[len(f)-1].Count())
 	}
 	return instances, instances > 0
 }
 
-// askedHost is the miniature as a command line has it.
+// askedHost is the scaled-down host as a command line has it.
 func (e *Experiment) askedHost() result.Limits {
-	host := (&parser{Options: Options{asked: asked{host: e.HostAsked}}}).hostAsked(e.Host)
+	host := (&parser{Options: Options{asked: hostOverrides{host: e.HostAsked}}}).hostAsked(e.Host)
 	if host == nil {
 		return result.Limits{}
 	}
@@ -90,41 +91,42 @@ func twoDigits(n float64) int {
 	return int(math.Round(n/unit) * unit)
 }
 
-// HostPlan is what a run of servers asks of the host, as far as that is known before it starts.
+// HostPlan is the expected use of the host by a run of servers, as far as it is known before the start.
 type HostPlan struct {
-	Made        bool          `json:"made,omitempty"`    // instances or data were made to be in proportion to it
-	Limits      result.Limits `json:"limits,omitzero"`   // of the miniature; none for the host itself
-	CPUs        float64       `json:"cpus"`              // that servers may use
-	MemoryBytes int64         `json:"memory_bytes"`      // that they may use, page cache included
-	Left        result.Limits `json:"left,omitzero"`     // what others keep of processors and memory
-	Records     int64         `json:"records,omitempty"` // of each server; 0 where they differ
-	DataBytes   int64         `json:"data_bytes"`        // of each server, of those with most
-	Outgrows    float64       `json:"outgrows"`          // instances whose data outgrows the memory
-	Instances   int           `json:"instances"`         // of the mix with most
-	RoomBytes   int64         `json:"room_bytes"`        // that all data takes on a stack at most
-	Loading     Loading       `json:"loading"`           // of the data, once
+	Made        bool          `json:"made,omitempty"`         // instances or data were scaled to the host
+	Limits      result.Limits `json:"limits,omitzero"`        // of the scaled-down host; none for the host itself
+	CPUs        float64       `json:"cpus"`                   // that servers may use
+	MemoryBytes int64         `json:"memory_bytes"`           // that they may use, page cache included
+	Left        result.Limits `json:"left,omitzero"`          // processors and memory left for others
+	Records     int64         `json:"records,omitempty"`      // of each server; 0 where they differ
+	DataBytes   int64         `json:"data_bytes"`             // of each server, of those with most
+	ServerBytes int64         `json:"server_bytes,omitempty"` // memory that each server needs besides its data
+	Outgrows    float64       `json:"outgrows"`               // instances that fill the memory with servers and data
+	Instances   int           `json:"instances"`              // of the mix with most
+	RoomBytes   int64         `json:"room_bytes"`             // that all data takes on a stack at most
+	Loading     Loading       `json:"loading"`                // of the data, once
 
 	content string // of the data of the server with most
 }
 
-// Loading is how long loading data takes, as far as an earlier run on this host tells.
+// Loading is the expected time to load data, from earlier runs on this host.
 type Loading struct {
-	Kept    bool    `json:"kept,omitempty"`             // an earlier run loaded this data: it is copied
+	Kept    bool    `json:"kept,omitempty"`             // an earlier run kept this data: it is copied
 	Seconds float64 `json:"seconds,omitempty"`          // that it takes; 0 where that is not known
-	Speed   float64 `json:"bytes_per_second,omitempty"` // at which Of was loaded
+	Speed   float64 `json:"bytes_per_second,omitempty"` // the speed at which Of was loaded
 	Of      string  `json:"measured_with,omitempty"`    // the data that an earlier run loaded
 }
 
-// Loaded is data that an earlier run on this host loaded, and keeps.
+// Loaded describes data that an earlier run on this host loaded and kept.
 type Loaded struct {
 	Content string
 	Bytes   int64
 	Took    time.Duration
 }
 
-// LoadedBefore tells how long loading takes from what earlier runs loaded, the latest first: the
-// same data is copied, and other data of the same database is loaded about as fast.
-func (p *HostPlan) LoadedBefore(kept []Loaded) {
+// EstimateLoading estimates the loading time from data that earlier runs kept, the latest first: the same data is
+// copied, and other data of the same database is loaded about as fast.
+func (p *HostPlan) EstimateLoading(kept []Loaded) {
 	database, _, _ := strings.Cut(p.content, " ")
 	for _, one := range kept {
 		before, _, _ := strings.Cut(one.Content, ", image ")
@@ -140,7 +142,7 @@ func (p *HostPlan) LoadedBefore(kept []Loaded) {
 	}
 }
 
-// String says how long loading takes.
+// String describes the loading time.
 func (l Loading) String() string {
 	switch {
 	case l.Kept:
@@ -152,23 +154,28 @@ func (l Loading) String() string {
 		time.Duration(l.Seconds*float64(time.Second)).Round(time.Second), units.Bandwidth(l.Speed), l.Of)
 }
 
-// Smallest says the least data with which the memory still binds, where that is less than there is:
-// for a host that has no room for more. "" where there is none.
+// Smallest describes the smallest data with which memory still binds, where that is less than planned, for a host
+// with less room. It returns "" where there is none.
 func (p HostPlan) Smallest() string {
 	if p.Records == 0 || p.Instances < 2 || p.Outgrows >= float64(p.Instances-1) {
 		return ""
 	}
-	share := p.Outgrows / (float64(p.Instances) - 1)
+	caches := max(0, float64(p.MemoryBytes)/float64(p.Instances-1)-float64(p.ServerBytes))
+	if caches == 0 { // the servers alone take all of it
+		return ""
+	}
+	share := caches / float64(p.DataBytes)
 	return fmt.Sprintf("the least data that fills the memory before the last of %d instances takes %s of room: "+
 		"--records %d", p.Instances, bytesText(int64(share*float64(p.RoomBytes))), int64(math.Ceil(share*float64(p.Records))))
 }
 
-// PlanHost returns what a run asks of a host; false where no servers run on it. has is what the machine has.
+// PlanHost returns the expected use of the host by a run; ok is false where no servers run. has is the machine's
+// capacity.
 func (e *Experiment) PlanHost(has result.Limits) (p HostPlan, ok bool) {
 	for _, w := range e.Workloads {
 		serving := w.Abilities().Serving
 		if serving != nil && serving.Bytes > p.DataBytes {
-			p.DataBytes, p.content = serving.Bytes, serving.Content
+			p.DataBytes, p.content, p.ServerBytes = serving.Bytes, serving.Content, w.Info().ServerMemory
 		}
 	}
 	if p.DataBytes == 0 || len(e.Mixes) == 0 {
@@ -188,11 +195,11 @@ func (e *Experiment) PlanHost(has result.Limits) (p HostPlan, ok bool) {
 	p.Left = result.Limits{CPUs: has.CPUs - p.CPUs, MemoryBytes: has.MemoryBytes - p.MemoryBytes}
 	p.Records, _ = e.records()
 	p.Made = e.proportioned
-	p.Outgrows = float64(p.MemoryBytes) / float64(p.DataBytes)
+	p.Outgrows = float64(p.MemoryBytes) / float64(p.ServerBytes+p.DataBytes)
 	return p, true
 }
 
-// String says the plan in words, a line for each part of it.
+// String describes the plan, a line for each part.
 func (p HostPlan) String() string {
 	host := "the whole host: nothing of it is limited"
 	if !p.Limits.None() {
@@ -206,7 +213,14 @@ func (p HostPlan) String() string {
 	if p.Records > 0 {
 		data = fmt.Sprintf("%d records, ", p.Records) + data
 	}
-	binds := fmt.Sprintf("the data of %.1f fill its %s of memory", p.Outgrows, bytesText(p.MemoryBytes))
+	filling := "the data of %.1f fill its %s of memory"
+	if p.ServerBytes > 0 {
+		filling = fmt.Sprintf(
+			"each server needs %s besides; %%.1f of them and their data fill its %%s of memory",
+			bytesText(p.ServerBytes),
+		)
+	}
+	binds := fmt.Sprintf(filling, p.Outgrows, bytesText(p.MemoryBytes))
 	if p.Outgrows >= float64(p.Instances) {
 		binds += fmt.Sprintf(", and no more than %d run: memory will not bind", p.Instances)
 	}

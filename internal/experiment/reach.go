@@ -12,11 +12,10 @@ import (
 // nodeRemote is the source that is another host's device.
 const nodeRemote = "nvmeof"
 
-// Reach says where the targets are of e's stacks that only name a transport,
-// as nvmeof(transport=tcp) does: each gets the remote of its transport, with
-// what else the stack says of the connection. It tells for each stack that it
-// leaves out why. Remotes that no stack takes are an error, and so are stacks
-// that wait for remotes when there are none at all.
+// Reach assigns remote devices to those of e's stacks that only name a transport, as nvmeof(transport=tcp) does: each
+// gets the remote of its transport, and keeps its other options of the connection. leftOut has the reason for each
+// stack without a remote, which is removed. It is an error if a remote is not used by any stack, or if there are no
+// remotes for stacks that wait for one.
 func Reach(e *Experiment, remotes []line.Node) (leftOut []string, err error) {
 	used := make([]bool, len(remotes))
 	var kept []Stack
@@ -51,8 +50,8 @@ func Reach(e *Experiment, remotes []line.Node) (leftOut []string, err error) {
 	}
 	if len(remotes) == 0 && len(waiting) > 0 {
 		slices.Sort(waiting)
-		return nil, fmt.Errorf("%s measures other hosts' devices, over %s, and nothing says where they are: export "+
-			"them there with plimsoll target export, and name each with --remote 'nvmeof(...)', as that prints it; "+
+		return nil, fmt.Errorf("%s measures other hosts' devices, over %s, and nothing says where they are. Export "+
+			"them there with plimsoll target export, and name each with --remote 'nvmeof(...)', as that prints it. "+
 			"plimsoll lab run does all of that by itself",
 			e.Name, strings.Join(slices.Compact(waiting), " and "))
 	}
@@ -75,14 +74,13 @@ func Reach(e *Experiment, remotes []line.Node) (leftOut []string, err error) {
 	return leftOut, errors.Join(problems...)
 }
 
-// Unreached tells whether a source is another host's device of which only the
-// transport is known.
+// Unreached reports whether a source is another host's device of which only the transport is known.
 func Unreached(source line.Node) bool {
 	_, named := source.Option("nqn")
 	return source.Name == nodeRemote && !named
 }
 
-// joinOptions gives a node with the options of another that it has not.
+// joinOptions returns a node with the options of other that it lacks.
 func joinOptions(n, other line.Node) line.Node {
 	n.Options = slices.Clone(n.Options)
 	for _, o := range other.Options {

@@ -4,51 +4,67 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 
-	"plimsoll/internal/plural"
+	"plimsoll/internal/field"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // Scale fits an experiment to a host. Fields that are empty change nothing.
 type Scale struct {
-	// Jobs is how many jobs the workloads with the most of them get; none gets
-	// more. Levels of a factor that are numbers of jobs keep their meaning:
-	// those above Jobs are left out.
+	// Only keeps the mixes, workloads and stacks whose names one of these patterns matches, as path.Match has them: where
+	// none matches a stack, all stacks stay. The baseline stays.
+	Only []string
+	// Jobs is the maximum number of jobs of the workloads. Levels of a factor that are numbers of jobs keep their
+	// meaning: those above Jobs are left out.
 	Jobs int
 	// Bytes is the size that every workload's file gets. Loop devices and tmpfs
 	// that this would fill grow by as much.
 	Bytes int64
-	// Records is how many each server gets; workloads without records stay as they are.
+	// Records is the number of records of each server; workloads without records stay as they are.
 	Records int
-	// On takes the place of the stacks' loop devices and, when it is a block
-	// device itself, of the block devices of this host that they name: a directory, or one or
-	// several devices, as the first node of a stack. A stack gets as many of
-	// them as it has sources. Of several such nodes each makes a stack of its own:
-	// they are the levels of the factor FactorDevice.
+	// On replaces the stacks' loop devices and, when it is a block device itself, the block devices of this host that
+	// they name: a directory, or one or several devices, as the first node of a stack. A stack gets as many of them
+	// as it has sources. Each of several such nodes makes a stack of its own: they are the levels of the factor
+	// FactorDevice.
 	On []line.Node
-	// FileSystem is what a directory in On lies on, such as "ext4".
+	// Each replaces the sources of the stacks of these names only, of any kind.
+	Each map[string]line.Node
+	// FileSystem is the type of the file system of a directory in On, such as "ext4".
 	FileSystem string
-	// Catalog tells how large sources are that do not say so.
+	// Catalog has the sizes of sources that do not state one.
 	Catalog *line.Catalog
 }
 
-// Apply changes e, and tells for each stack and workload that it leaves out
-// why. It is an error when what remains is no experiment.
+// Apply changes e, and returns the reason for each stack and workload that it leaves out. It fails if the rest is no
+// experiment.
 func (s Scale) Apply(e *Experiment) (leftOut []string, err error) {
 	var problems []error
-	before := needs(e)
-	if err := e.remake(); err != nil {
+	before := stackNeeds(e)
+	if err := e.applyHostOverrides(); err != nil {
 		return nil, err
 	}
+	if len(s.Only) > 0 {
+		without, err := s.only(e)
+		leftOut = append(leftOut, without...)
+		problems = append(problems, err)
+		before = stackNeeds(e)
+	}
 	if s.Jobs > 0 || s.Bytes > 0 || s.Records > 0 {
-		leftOut, problems = s.workloads(e)
+		without, wrong := s.workloads(e)
+		leftOut, problems = append(leftOut, without...), append(problems, wrong...)
 	}
 	s.grow(e, before)
+	if len(s.Each) > 0 {
+		problems = append(problems, s.applyEach(e))
+		leftOut = append(leftOut, e.prune()...)
+	}
 	if len(s.On) > 0 {
 		without, err := s.sources(e)
 		leftOut = append(leftOut, without...)
@@ -67,6 +83,81 @@ func (s Scale) Apply(e *Experiment) (leftOut []string, err error) {
 	return leftOut, errors.Join(problems...)
 }
 
+// only leaves out what Only does not keep. It is an error when one of its patterns matches nothing.
+func (s Scale) only(e *Experiment) (leftOut []string, err error) {
+	unused := slices.Clone(s.Only)
+	keeps := func(name string) (keep bool) {
+		for _, pattern := range s.Only {
+			ok, _ := path.Match(pattern, name) // what is no pattern was refused when it was read
+			if ok {
+				keep = true
+				unused = slices.DeleteFunc(unused, func(u string) bool { return u == pattern })
+			}
+		}
+		return keep
+	}
+	left := func(kind string, names []string) {
+		if len(names) > 0 {
+			leftOut = append(leftOut, fmt.Sprintf("%s %s: --only %s", plural.Of(len(names), kind), plural.And(names),
+				strings.Join(s.Only, ",")))
+		}
+	}
+	stacks, without := partition(e.Stacks, keeps, stackName)
+	if len(stacks) > 0 {
+		isBaseline := func(name string) bool { return name == e.Baseline }
+		without = slices.DeleteFunc(without, isBaseline)
+		e.Stacks = slices.DeleteFunc(e.Stacks, func(s Stack) bool { return slices.Contains(without, s.Name) })
+		left("stack", without)
+	}
+	mixed := e.Mixed()
+	mixes, without := partition(e.Mixes, keeps, mixName)
+	if len(mixes) > 0 {
+		e.Mixes = mixes
+		left(map[bool]string{true: "mix", false: "workload"}[mixed], without)
+	}
+	if mixed {
+		loads, without := partition(e.Workloads, keeps, func(w Workload) string { return w.Name })
+		if len(loads) > 0 {
+			e.Workloads = loads
+			left("workload", without)
+			leftOut = append(leftOut, e.prune()...)
+		}
+	}
+	used := func(w Workload) bool {
+		return slices.ContainsFunc(e.Mixes, func(m Mix) bool {
+			return slices.ContainsFunc(m.Tenants, func(t Tenant) bool { return t.Workload == w.Name })
+		})
+	}
+	e.Workloads = slices.DeleteFunc(slices.Clone(e.Workloads), func(w Workload) bool { return !used(w) })
+	if len(unused) > 0 {
+		return leftOut, fmt.Errorf("--only %s: no mix, workload or stack of %s has such a name; mixes: %s; stacks: %s",
+			strings.Join(unused, ","), e.Name, plural.And(namesOf(e.Mixes, mixName)), plural.And(namesOf(e.Stacks, stackName)))
+	}
+	return leftOut, nil
+}
+
+func stackName(s Stack) string { return s.Name }
+func mixName(m Mix) string     { return m.Name }
+
+func namesOf[T any](all []T, name func(T) string) (names []string) {
+	for _, one := range all {
+		names = append(names, name(one))
+	}
+	return names
+}
+
+// partition returns those of all whose names are kept, and the names of the others.
+func partition[T any](all []T, keeps func(string) bool, name func(T) string) (kept []T, others []string) {
+	for _, one := range all {
+		if keeps(name(one)) {
+			kept = append(kept, one)
+		} else {
+			others = append(others, name(one))
+		}
+	}
+	return kept, others
+}
+
 func lines(of []string) (text string) {
 	for _, l := range of {
 		text += "\n  " + l
@@ -74,8 +165,8 @@ func lines(of []string) (text string) {
 	return text
 }
 
-// needs is the space that files take on each stack.
-func needs(e *Experiment) (bytes []int64) {
+// stackNeeds returns the space that files need on each stack, in bytes.
+func stackNeeds(e *Experiment) (bytes []int64) {
 	for _, stack := range e.Stacks {
 		bytes = append(bytes, e.Need(stack))
 	}
@@ -134,7 +225,7 @@ func (w Workload) hasRecords() bool {
 	return scaling != nil && scaling.Records.Bytes > 0
 }
 
-// isLevel tells whether a number of jobs is the level of a factor.
+// isLevel reports whether a number of jobs is a level of a factor.
 func isLevel(levels map[string]string, jobs int) bool {
 	for _, level := range levels {
 		if level == strconv.Itoa(jobs) {
@@ -147,7 +238,7 @@ func isLevel(levels map[string]string, jobs int) bool {
 // grow makes sources that have a size larger, by as much as what files need
 // there did grow.
 func (s Scale) grow(e *Experiment, before []int64) {
-	for i, after := range needs(e) {
+	for i, after := range stackNeeds(e) {
 		if before[i] == 0 || after <= before[i] {
 			continue
 		}
@@ -169,7 +260,7 @@ func (s Scale) growSource(source *line.Node, factor float64) {
 	if o, ok := def.Option("size"); !ok || o.Value != line.Size {
 		return
 	}
-	size, err := units.ParseSize(def.Setting(*source, "size"))
+	size, err := field.Bytes.Parse(def.Setting(*source, "size"))
 	if err != nil {
 		return
 	}
@@ -178,7 +269,7 @@ func (s Scale) growSource(source *line.Node, factor float64) {
 	setOption(source, "size", units.FormatSize(whole))
 }
 
-// setOption gives an option of a node a value.
+// setOption sets an option of a node.
 func setOption(n *line.Node, key, value string) {
 	for i := range n.Options {
 		if n.Options[i].Key == key {
@@ -197,6 +288,9 @@ const FactorDevice = "device"
 // why that would be another stack than was asked about.
 func (s Scale) sources(e *Experiment) (leftOut []string, err error) {
 	labels, err := s.labels(e)
+	if err == nil {
+		err = s.checkDistinctDrives(e)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -209,6 +303,10 @@ func (s Scale) sources(e *Experiment) (leftOut []string, err error) {
 	baseline := ""
 	replaced := false
 	for _, stack := range e.Stacks {
+		if _, placed := s.Each[stack.Name]; placed {
+			kept, replaced = append(kept, stack), true
+			continue
+		}
 		for i, device := range s.On {
 			on, takes, why := s.source(stack.Line, device, len(e.Stacks) == 1)
 			if !takes && why == "" {
@@ -237,7 +335,7 @@ func (s Scale) sources(e *Experiment) (leftOut []string, err error) {
 		}
 	}
 	if !replaced && len(kept) > 0 {
-		return nil, s.replacesNothing(e, leftOut)
+		return nil, s.checkUsed(e, leftOut)
 	}
 	unchanged := func(k Stack) bool { return k.Name == e.Baseline }
 	if !slices.ContainsFunc(kept, unchanged) {
@@ -254,9 +352,64 @@ func (s Scale) sources(e *Experiment) (leftOut []string, err error) {
 	return leftOut, nil
 }
 
-// replacesNothing says why nothing would be measured on what s.On names: a run
-// that measures something else in silence is worse than none.
-func (s Scale) replacesNothing(e *Experiment, leftOut []string) error {
+// applyEach replaces the sources of the stacks in Each.
+func (s Scale) applyEach(e *Experiment) error {
+	var problems []error
+	on := map[string]string{} // stacks by device
+	for _, name := range slices.Sorted(maps.Keys(s.Each)) {
+		source := line.Line{Nodes: []line.Node{s.Each[name]}}
+		at := slices.IndexFunc(e.Stacks, func(stack Stack) bool { return stack.Name == name })
+		if at < 0 {
+			problems = append(problems, fmt.Errorf("--on %s=%s: %s has no stack %s; it has %s", name, source, e.Name, name,
+				plural.And(namesOf(e.Stacks, stackName))))
+			continue
+		}
+		for _, device := range devices(source) {
+			if other, taken := on[device]; taken {
+				problems = append(problems, fmt.Errorf("--on %s=%s: stack %s is on %s as well, and one drive cannot stand for two",
+					name, source, other, device))
+			}
+			on[device] = name
+		}
+		put := line.Line{Nodes: append(slices.Clone(source.Nodes), e.Stacks[at].Line.Nodes[1:]...)}
+		for _, wrong := range s.Catalog.Check(put) {
+			problems = append(problems, fmt.Errorf("--on %s=%s: stack %s would be %s: %s", name, source, name, put, wrong))
+		}
+		e.Stacks = slices.Clone(e.Stacks)
+		e.Stacks[at].Line, e.Stacks[at].Text = put, put.String()
+	}
+	return errors.Join(problems...)
+}
+
+// checkDistinctDrives returns an error where one --on would replace different drives that stacks name: the comparison
+// between them would be made on one drive.
+func (s Scale) checkDistinctDrives(e *Experiment) error {
+	if len(s.On) != 1 || s.On[0].Name == "dir" {
+		return nil
+	}
+	var named, proposed []string
+	drives := map[string]bool{}
+	for _, stack := range e.Stacks {
+		_, placed := s.Each[stack.Name]
+		own := devices(stack.Line)
+		remote := slices.ContainsFunc(stack.Line.Sources(), func(n line.Node) bool { return n.Name == nodeRemote })
+		if placed || remote || len(own) == 0 {
+			continue // --remote says which drive that is
+		}
+		drives[strings.Join(own, " ")] = true
+		named = append(named, fmt.Sprintf("%s on %s", stack.Name, plural.And(own)))
+		proposed = append(proposed, fmt.Sprintf("--on '%s=%s'", stack.Name,
+			strings.Join(slices.Repeat([]string{"serial:NUMBER"}, len(own)), " + ")))
+	}
+	if len(drives) < 2 {
+		return nil
+	}
+	return fmt.Errorf("--on %s would stand for different drives, and %s compares them: %s; name the drive of each: %s",
+		line.Line{Nodes: s.On}, e.Name, plural.And(named), strings.Join(proposed, " "))
+}
+
+// checkUsed returns an error if no stack would use s.On: a run must not silently measure something else.
+func (s Scale) checkUsed(e *Experiment, leftOut []string) error {
 	var names, stacks []string
 	for _, n := range s.On {
 		names = append(names, "--on "+line.Line{Nodes: []line.Node{n}}.String())
@@ -272,7 +425,7 @@ func (s Scale) replacesNothing(e *Experiment, leftOut []string) error {
 	if len(leftOut) > 0 {
 		why = "\nand those that stand on loop devices cannot be there: " + lines(leftOut)
 	}
-	return fmt.Errorf("%s would replace nothing: %s, and %s measures%s%s\nto measure elsewhere, name it in a copy of "+
+	return fmt.Errorf("%s would replace nothing: %s, and %s measures%s%s\nto measure another place, name it in a copy of "+
 		"the experiment",
 		strings.Join(names, ", "), takes, e.Name, lines(stacks), why)
 }
@@ -309,8 +462,8 @@ func (s Scale) labels(e *Experiment) ([]string, error) {
 	return labels, errors.Join(problems...)
 }
 
-// labelOf is what tells a device from others in the names of stacks: LAB1 of
-// serial:LAB1, nvme0n1 of /dev/nvme0n1.
+// labelOf returns the part of a device's name that distinguishes it in names of stacks: LAB1 of serial:LAB1, nvme0n1
+// of /dev/nvme0n1.
 func labelOf(n line.Node) string {
 	var parts []string
 	for _, device := range append([]line.Node{{Name: n.Name, Arg: n.Arg, Options: n.Options}}, n.And...) {
@@ -331,7 +484,7 @@ func labelOf(n line.Node) string {
 	}, strings.Join(parts, "-"))
 }
 
-// levels are those of all stacks and mixes.
+// levels returns the levels of all stacks and mixes.
 func (e *Experiment) levels() (all []map[string]string) {
 	for _, s := range e.Stacks {
 		all = append(all, s.Levels)

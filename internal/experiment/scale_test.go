@@ -52,7 +52,7 @@ const scaleHead = "name: scaled\nquestion: Does it fit?\nbaseline: raw\n"
 func TestScaleJobsThatAreLevels(t *testing.T) {
 	e := builtIn(t, "write-scaling")
 	leftOut := apply(t, e, Scale{Jobs: 8})
-	want := map[string]int{"RW-1": 1, "RW-2": 2, "RW-4": 4, "RW-8": 8}
+	want := map[string]int{"randwrite-1": 1, "randwrite-2": 2, "randwrite-4": 4, "randwrite-8": 8}
 	got := jobsOf(e)
 	if len(got) != len(want) {
 		t.Errorf("left are %v", got)
@@ -62,7 +62,7 @@ func TestScaleJobsThatAreLevels(t *testing.T) {
 			t.Errorf("%s has %d jobs", name, got[name])
 		}
 	}
-	if len(leftOut) != 5 || !slices.Contains(leftOut, "workload RW-64: it has 64 jobs, more than 8") {
+	if len(leftOut) != 5 || !slices.Contains(leftOut, "workload randwrite-64: it has 64 jobs, more than 8") {
 		t.Errorf("left out: %q", leftOut)
 	}
 }

@@ -4,47 +4,72 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/invopop/jsonschema"
 	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/problem"
+	"plimsoll/internal/problem/suggest"
 	"plimsoll/internal/result"
-	"plimsoll/internal/suggest"
 	"plimsoll/internal/units"
 )
 
-// A scale of a file is the same question at another size: the paper's, where the file is a miniature. It is a merge
-// patch (RFC 7386) on the file: what it names takes the place of what the file has there, key by key, and null takes
-// it away.
+// A scale of a file is the same question at another size: the paper's, where the file is a scaled-down host. It is a
+// merge patch (RFC 7386) on the file: what it names takes the place of what the file has there, key by key, and null
+// takes it away.
 
 const (
 	scalesKey = "scales"
 	maxScales = 20
-	// maxPrinted is how long a file at a scale is at most, as any experiment file: its aliases are written out, and a few
-	// of a long text would have no end.
+	// maxPrinted bounds the size of a file at a scale, like that of any experiment file: aliases are expanded, and a
+	// few of a long text would have no end.
 	maxPrinted = 1 << 20
 )
 
-// scaleAsked is --scale: the file is read at it, and a run tells of it.
-type scaleAsked struct{}
+// scaleSetting is --scale, the scale at which the file is read.
+type scaleSetting struct{}
 
-func (scaleAsked) schema(*jsonschema.Reflector) *jsonschema.Schema { return nil }
-func (scaleAsked) read(*parser, *yaml.Node, string)                {}
-func (scaleAsked) store(e *Experiment, to *result.Experiment)      { to.Scale = e.AtScale }
+func (scaleSetting) schema(*jsonschema.Reflector) *jsonschema.Schema { return nil }
+func (scaleSetting) read(*parser, *yaml.Node, string)                {}
+func (scaleSetting) store(e *Experiment, to *result.Experiment)      { to.Scale = e.AtScale }
 
-func (scaleAsked) set(e *Experiment, name string) error {
+func (scaleSetting) set(e *Experiment, name string) error {
 	e.AtScale = name
 	return nil
 }
 
-func (scaleAsked) restore(e *Experiment, from *result.Experiment) error {
+func (scaleSetting) restore(e *Experiment, from *result.Experiment) error {
 	e.AtScale = from.Scale
 	return nil
 }
 
-// readScales reads what the scales are called. What each says is read where the file is one of that scale.
+// onlyAsked is --only: which mixes, workloads and stacks run, as Scale.Only has them.
+type onlyAsked struct{}
+
+func (onlyAsked) schema(*jsonschema.Reflector) *jsonschema.Schema { return nil }
+func (onlyAsked) read(*parser, *yaml.Node, string)                {}
+func (onlyAsked) store(e *Experiment, to *result.Experiment)      { to.Only = e.Scaled.Only }
+
+func (onlyAsked) set(e *Experiment, text string) error {
+	e.Scaled.Only = strings.Split(text, ",")
+	for _, pattern := range e.Scaled.Only {
+		_, err := path.Match(pattern, "")
+		if err != nil || pattern == "" {
+			return fmt.Errorf("%q is no name, and no pattern of names: write --only raw,randread or --only 'T-*'", pattern)
+		}
+	}
+	return nil
+}
+
+func (onlyAsked) restore(e *Experiment, from *result.Experiment) error {
+	e.Scaled.Only = from.Only
+	return nil
+}
+
+// readScales reads the names of the scales. The content of each is read only for a file at that scale.
 func (p *parser) readScales(n *yaml.Node) {
 	const example = "write scales: {paper: {host: null, runtime: 10m}}"
 	if p.Scale != "" {
@@ -69,14 +94,14 @@ func (p *parser) readScales(n *yaml.Node) {
 	}
 }
 
-// atScale returns the file at the scale that is asked for; nil where it has none of that name.
+// atScale returns the file at the scale that was asked for; nil where it has none of that name.
 func (p *parser) atScale(root *yaml.Node) *yaml.Node {
 	scales, without := take(root, scalesKey)
 	var names []string
 	for i := 0; scales != nil && i+1 < len(scales.Content); i += 2 {
 		if name := scales.Content[i].Value; name == p.Scale {
-			merged := patched(without, scales.Content[i+1])
-			var text bounded
+			merged := mergePatch(without, scales.Content[i+1])
+			var text boundedBuffer
 			printer := yaml.NewEncoder(&text)
 			printer.SetIndent(2)
 			err := printer.Encode(merged)
@@ -100,18 +125,18 @@ func (p *parser) atScale(root *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// bounded is a text of at most maxPrinted bytes.
-type bounded struct{ bytes.Buffer }
+// boundedBuffer is a text of at most maxPrinted bytes.
+type boundedBuffer struct{ bytes.Buffer }
 
 // Write implements io.Writer.
-func (b *bounded) Write(text []byte) (int, error) {
+func (b *boundedBuffer) Write(text []byte) (int, error) {
 	if b.Len()+len(text) > maxPrinted {
 		return 0, fmt.Errorf("it is larger than %s with its aliases written out", units.FormatSize(maxPrinted))
 	}
 	return b.Buffer.Write(text)
 }
 
-// checkScales reads the file at each of its scales, and notes what is wrong with it there.
+// checkScales parses the file at each of its scales, and adds its problems there.
 func (p *parser) checkScales(file string, text []byte) {
 	for _, name := range p.e.Scales {
 		at := p.Options
@@ -144,8 +169,8 @@ func take(n *yaml.Node, key string) (value, without *yaml.Node) {
 	return value, &rest
 }
 
-// patched returns a value with a merge patch on it. Neither of both changes.
-func patched(n, patch *yaml.Node) *yaml.Node {
+// mergePatch returns n with a merge patch applied. It changes neither argument.
+func mergePatch(n, patch *yaml.Node) *yaml.Node {
 	if patch.Kind != yaml.MappingNode {
 		return patch
 	}
@@ -164,9 +189,9 @@ func patched(n, patch *yaml.Node) *yaml.Node {
 			out.Content = slices.Delete(out.Content, at, at+2)
 		case isNull(pair[1]):
 		case at < len(out.Content):
-			out.Content[at+1] = patched(out.Content[at+1], pair[1])
+			out.Content[at+1] = mergePatch(out.Content[at+1], pair[1])
 		default:
-			out.Content = append(out.Content, pair[0], patched(nil, pair[1]))
+			out.Content = append(out.Content, pair[0], mergePatch(nil, pair[1]))
 		}
 	}
 	return out

@@ -40,7 +40,7 @@ func TestMergePatch(t *testing.T) {
 	} {
 		target, patch := yamlNode(t, c[0]), yamlNode(t, c[1])
 		var got, want, after any
-		if err := patched(target, patch).Decode(&got); err != nil {
+		if err := mergePatch(target, patch).Decode(&got); err != nil {
 			t.Fatal(err)
 		}
 		if err := yamlNode(t, c[2]).Decode(&want); err != nil {
@@ -136,14 +136,14 @@ func TestScalesThatAreWrong(t *testing.T) {
 		{"scales:", "scales: {}\nx:", "", "f.yaml:7: scales are names, and what differs in each"},
 		{"    repeat: 3", "    - 3", "", "f.yaml:15: scale other is keys of the file and what they are there, not a list"},
 		{"  other:", "  ../other:", "", `a scale cannot be "../other"`},
-		{"repeat: 9", "repeat: none", "", "f.yaml:9: at scale paper: repeat is a number from"},
-		{"repeat: 9", "repeat: none", "paper", "f.yaml:9: repeat is a number from"},
+		{"repeat: 9", "repeat: none", "", "f.yaml:9: at scale paper: repeat takes a whole number from"},
+		{"repeat: 9", "repeat: none", "paper", "f.yaml:9: repeat takes a whole number from"},
 		{"repeat: 9", "scales: {paper: {}}", "", "f.yaml:9: at scale paper: a scale has no scales of its own"},
 		// Attacks: aliases of a long text that have no end written out, and more scales than anyone would read.
 		{"question: Does it fit?", "question: &long " + strings.Repeat("x", 900<<10) + "\nmore: [" +
 			strings.Repeat("*long, ", 9000) + "x]", "paper", "it is larger than 1MiB with its aliases written out"},
 		{"scales:", "scales:\n" + manyScales, "", "the file has 23 scales, more than 20"},
-		{"repeat: 2", "repeat: none", "", "f.yaml:3: repeat is a number from"},
+		{"repeat: 2", "repeat: none", "", "f.yaml:3: repeat takes a whole number from"},
 	} {
 		o := testOptions()
 		o.Scale = c.scale

@@ -21,7 +21,7 @@ func Schema(kinds []workload.Kind) ([]byte, error) {
 		FieldNameTag:               "yaml",
 		RequiredFromJSONSchemaTags: true,
 	}
-	load := loadSchema(r, kinds)
+	load := loadSchema(kinds)
 	r.Mapper = func(t reflect.Type) *jsonschema.Schema {
 		if t == reflect.TypeFor[Load]() {
 			return load
@@ -44,7 +44,8 @@ func Schema(kinds []workload.Kind) ([]byte, error) {
 			s.Required = append(s.Required, setting.Key)
 		}
 	}
-	s.Description = "A question about storage stacks, and the trials that answer it. See docs/experiment-file.md."
+	s.Description = "A question about storage stacks, and the trials that answer it. " +
+		"See docs/reference/experiment-file.md."
 	for _, key := range []string{"stacks", "workloads", "mixes"} {
 		named, _ := s.Properties.Get(key)
 		one := uint64(1)
@@ -63,7 +64,7 @@ func Schema(kinds []workload.Kind) ([]byte, error) {
 }
 
 // loadSchema describes a workload: exactly one of the kinds.
-func loadSchema(r *jsonschema.Reflector, kinds []workload.Kind) *jsonschema.Schema {
+func loadSchema(kinds []workload.Kind) *jsonschema.Schema {
 	one := uint64(1)
 	s := &jsonschema.Schema{
 		Type:                 "object",
@@ -73,17 +74,25 @@ func loadSchema(r *jsonschema.Reflector, kinds []workload.Kind) *jsonschema.Sche
 		MaxProperties:        &one,
 	}
 	for _, k := range kinds {
-		params := r.Reflect(k.Params)
-		params.Version = "" // said once, at the root
-		if params.Description == "" {
-			params.Description = k.Summary
-		}
-		for pair := params.Properties.Oldest(); pair != nil; pair = pair.Next() {
-			pair.Value = orReference(pair.Value)
-		}
+		params := k.Schema()
+		params.Description = k.Summary
+		orReferences(params)
 		s.Properties.Set(k.Name, params)
 	}
 	return s
+}
+
+// orReferences admits levels of factors in place of all values of a mapping.
+func orReferences(mapping *jsonschema.Schema) {
+	if mapping.Properties == nil {
+		return
+	}
+	for pair := mapping.Properties.Oldest(); pair != nil; pair = pair.Next() {
+		for _, below := range append(pair.Value.AnyOf, pair.Value) {
+			orReferences(below)
+		}
+		pair.Value = orReference(pair.Value)
+	}
 }
 
 // orReference admits the level of a factor in place of a value.

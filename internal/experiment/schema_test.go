@@ -15,13 +15,14 @@ import (
 
 	"plimsoll/examples"
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/testkit/hosttest"
 	"plimsoll/internal/workload/kinds"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/experiment.schema.json, and the nodes in docs/stacks.md")
+var update = flag.Bool("update", false,
+	"rewrite docs/experiment.schema.json, and the nodes in docs/reference/stacks.md")
 
 const committed = "../../docs/experiment.schema.json"
 
@@ -119,7 +120,7 @@ func TestExamplesAreValid(t *testing.T) {
 	}
 }
 
-// blocks gives the fenced blocks of a document that are marked as language.
+// blocks returns the fenced blocks of a document that are marked as language.
 func blocks(t *testing.T, path, language string) []string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -137,7 +138,7 @@ func blocks(t *testing.T, path, language string) []string {
 }
 
 func TestDocumentedExperimentsAreValid(t *testing.T) {
-	for _, text := range blocks(t, "../../docs/experiment-file.md", "yaml") {
+	for _, text := range blocks(t, "../../docs/reference/experiment-file.md", "yaml") {
 		if _, err := parse("experiment-file.md", []byte(text)); err != nil {
 			t.Errorf("%v\nin\n%s", err, text)
 		}
@@ -148,7 +149,7 @@ func TestDocumentedExperimentsAreValid(t *testing.T) {
 }
 
 func TestDocumentedStacksAreValid(t *testing.T) {
-	const path = "../../docs/stacks.md"
+	const path = "../../docs/reference/stacks.md"
 	for _, block := range blocks(t, path, "stack") {
 		for text := range strings.Lines(block) {
 			text = strings.TrimSuffix(text, "\n")
@@ -164,7 +165,7 @@ func TestDocumentedStacksAreValid(t *testing.T) {
 	}
 }
 
-// docs/stacks.md lists every node, what it is, and what it stands on.
+// docs/reference/stacks.md lists every node, what it is, and what it stands on.
 func TestDocsListTheNodes(t *testing.T) {
 	var out strings.Builder
 	for _, d := range stack.Catalog().Defs() {
@@ -174,11 +175,11 @@ func TestDocsListTheNodes(t *testing.T) {
 		}
 		out.WriteString("\n")
 	}
-	hosttest.Listed(t, "../../docs/stacks.md", "nodes",
+	hosttest.Listed(t, "../../docs/reference/stacks.md", "nodes",
 		"go test ./internal/experiment -run Docs -update", "\n"+out.String(), *update)
 }
 
-// valid is what each mistake below is made in.
+// valid is the file into which each mistake below is made.
 const valid = `name: my
 question: Which?
 baseline: raw

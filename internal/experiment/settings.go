@@ -2,26 +2,29 @@ package experiment
 
 import (
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/invopop/jsonschema"
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/result"
-	"plimsoll/internal/steady"
+	"plimsoll/internal/stats/stopping"
 )
 
-// Setting is one thing that an experiment file or a command line says: a key, a flag, or both. The parser, the schema
-// for editors, the flags with their help, what a run stores and what --resume goes on with are made from their table.
+// Setting is one setting of an experiment: a key of the file, a flag, or both. The parser, the schema for editors,
+// the flags with their help, stored runs and --resume are made from the table of settings.
 type Setting struct {
 	Key         string // in experiment files; "" where only the command line says it
 	Description string // of the key, for editors
-	Required    string // what to write where the key is missing; "" for a key that may be
+	Required    string // the remedy where the key is missing; "" for an optional key
 
 	Flag    string // of plimsoll run; "" where only the file says it
 	Help    string // of the flag, with the name of its value between back quotes
-	Without string // the flag that switches off what the file switches on; "" for none
+	Without string // the flag that switches off a value of the file; "" for none
 	Off     string // its help
-	Repeats bool   // the flag may be given several times, and who reads it has to look at the host: Set does nothing
+	Repeats bool   // the flag may be repeated, and its values depend on the host: Set does nothing
 
 	Not []Conflict // flags that do not go together with Flag
 
@@ -31,7 +34,7 @@ type Setting struct {
 // Conflict is a flag that another does not go together with.
 type Conflict struct{ Flag, Why string }
 
-// value is where the value of a setting is kept, and how it is read.
+// value is a setting's place in an experiment, and its syntax.
 type value interface {
 	schema(r *jsonschema.Reflector) *jsonschema.Schema // nil where only the command line says it
 	read(p *parser, n *yaml.Node, key string)          // from a file
@@ -40,15 +43,17 @@ type value interface {
 	restore(e *Experiment, from *result.Experiment) error
 }
 
-// Words for times on the command line.
-const (
-	aTime     = "a time of more than nothing with its unit, such as 500ms, 10s or 2m30s"
-	aTimeOr0  = "a time with its unit, such as 5s, or 0s for none"
-	aLongTime = "a time of more than nothing with its unit, such as 3m or 1h30m"
+// Kinds of values that several settings have.
+var (
+	aTime     = field.Duration(1, math.MaxInt64)
+	aTimeOr0  = field.Duration(0, math.MaxInt64).Like("5s")
+	aLongTime = field.Duration(1, math.MaxInt64).Like("15m")
+	aCount    = field.Count(1, math.MaxInt)
+	aFileSize = field.Size(512, math.MaxInt64) // no device has smaller blocks
 )
 
-// settings is all that can be said, in the order of docs/experiment-file.md. A new setting is a field of Experiment,
-// one of result.Experiment, and one entry here.
+// settings is all that can be said, in the order of docs/reference/experiment-file.md. A new setting is a field of
+// Experiment, one of result.Experiment, and one entry here.
 var settings = append(fileSettings, hostSettings()...)
 
 var fileSettings = []Setting{
@@ -64,38 +69,41 @@ var fileSettings = []Setting{
 	{
 		Key:         "baseline",
 		Description: "The stack that the others are compared with. Without one, stacks are ranked but not compared.",
-		value:       content{Name(""), func(p *parser, n *yaml.Node) { p.e.Baseline, p.baseline = p.text(n, "baseline"), n }},
+		value: content{
+			Name(""),
+			func(p *parser, n *yaml.Node) { p.e.Baseline, p.baseline = p.text(n, "baseline"), n },
+		},
 	},
 	{
 		Key: "repeat",
-		Description: "Blocks. In each, every stack is brought up anew once and its workloads are measured. " +
-			"At least 4 are needed to tell a difference from chance.",
+		Description: "Rounds. In each, every stack is brought up anew once and its workloads are measured. " +
+			"At least 4 are needed to separate a difference from chance.",
 		Flag: "repeat",
-		Help: "`number` of blocks: in each, every stack is brought up anew and measured (default: the file's)",
-		value: number{
-			least: 1, most: MaxRepeat, initial: DefaultRepeat, remedy: "4 or more can tell a difference from chance",
-			at:     func(e *Experiment) *int { return &e.Repeat },
-			stored: func(r *result.Experiment) *int { return &r.Repeat },
+		Help: "`number` of rounds: in each, every stack is brought up anew and measured (default: the file's)",
+		value: scalar[int]{
+			kind: field.Count(1, MaxRepeat), initial: DefaultRepeat, advice: "4 or more can separate a difference from chance",
+			at:          func(e *Experiment) *int { return &e.Repeat },
+			storedField: as(func(r *result.Experiment) *int { return &r.Repeat }),
 		},
 	},
 	{
 		Key: "trials",
-		Description: "Trials of each workload in one bring-up of a stack. Without it, two in the first block, " +
-			"which tell what trials differ by, and one in the others.",
+		Description: "Trials of each workload in one setup of a stack. Without it, two in the first round, " +
+			"which show what trials differ by, and one in the others.",
 		Flag: "trials",
-		Help: "`number` of trials of each workload in one bring-up " +
-			"(default: the file's, or two in the first block and one in the others)",
-		value: number{
-			least: 1, most: MaxRepeat, remedy: "trials of one bring-up tell nothing of the next one",
-			at:     func(e *Experiment) *int { return &e.Trials },
-			stored: func(r *result.Experiment) *int { return &r.Trials },
+		Help: "`number` of trials of each workload in one setup " +
+			"(default: the file's, or two in the first round and one in the others)",
+		value: scalar[int]{
+			kind: field.Count(1, MaxRepeat), advice: "trials of one setup show nothing of the next one",
+			at:          func(e *Experiment) *int { return &e.Trials },
+			storedField: as(func(r *result.Experiment) *int { return &r.Trials }),
 		},
 	},
 	{
 		Key: "control",
 		Description: "Whether the run carries a twin of its baseline, brought up like any other stack: " +
 			"what the two differ by is the run's noise floor.",
-		Without: "no-control", Off: "measure no twin of the baseline, which tells the run's noise floor",
+		Without: "no-control", Off: "measure no twin of the baseline, which shows the run's noise floor",
 		value: onOff{
 			inverted: true,
 			at:       func(e *Experiment) *bool { return &e.NoControl },
@@ -103,20 +111,21 @@ var fileSettings = []Setting{
 		},
 	},
 	{
-		Key: "runtime", Description: "Measured time of each trial: 1s, 500ms, 2m30s.",
-		Flag: "runtime",
-		Help: "measured `time` of each trial, such as 30s; of longer ones than 40s, the most (default: the file's)",
-		value: duration{
-			least: 1, initial: "10s", takes: aTime, at: runtimeOf,
-			stored: func(r *result.Experiment) *float64 { return &r.RuntimeSeconds },
+		Key:         "runtime",
+		Description: "Measured time of each trial: 1s, 500ms, 2m30s.",
+		Flag:        "runtime",
+		Help:        "measured `time` of each trial, such as 30s; above 40s a maximum: trials end once precise (default: the file's)",
+		value: scalar[time.Duration]{
+			kind: aTime, initial: "10s", at: runtimeOf,
+			storedField: inSeconds(func(r *result.Experiment) *float64 { return &r.RuntimeSeconds }),
 		},
 	},
 	{
 		Key: "ramp", Description: "Time before the measured time in which load is driven but not counted.",
 		Flag: "ramp", Help: "`time` before it that is not measured (default: the file's)",
-		value: duration{
-			least: 0, initial: "0s", takes: aTimeOr0, at: rampOf,
-			stored: func(r *result.Experiment) *float64 { return &r.RampSeconds },
+		value: scalar[time.Duration]{
+			kind: aTimeOr0, initial: "0s", at: rampOf,
+			storedField: inSeconds(func(r *result.Experiment) *float64 { return &r.RampSeconds }),
 		},
 	},
 	{
@@ -127,7 +136,7 @@ var fileSettings = []Setting{
 		Help: "measure every trial for exactly this `time`, such as 10m, however soon its mean is known",
 		Not: []Conflict{
 			{"runtime", "both are the measured time"},
-			{"target", "a fixed time ends at no precision"},
+			{"precision", "a fixed time ends at no precision"},
 		},
 		value: fixedTime{onOff{
 			at:     func(e *Experiment) *bool { return &e.Fixed },
@@ -137,15 +146,12 @@ var fileSettings = []Setting{
 	{
 		Key:         "target",
 		Description: "How precisely to know a mean: half of its 95% interval as a share of it.",
-		Flag:        "target",
-		Help: "how precisely to know a mean: half of its 95% interval, as a `share` of it (default: the " +
-			"file's, or 3%)",
-		value: portion{
-			admits: func(share float64) bool { return share > 0 && share < 1 },
-			bounds: "above 0% and below 100%", example: "3%", of: "the mean",
-			initial: fmt.Sprintf("%g%%", 100*steady.DefaultRule.Target),
-			at:      func(e *Experiment) *float64 { return &e.Target },
-			stored:  func(r *result.Experiment) *float64 { return &r.Target },
+		Flag:        "precision",
+		Help:        "`share` of a mean that half of its 95% interval may be (default: the file's, or 3%)",
+		value: scalar[float64]{
+			kind: field.Portion("3%"), initial: fmt.Sprintf("%g%%", 100*stopping.DefaultRule.Target),
+			at:          func(e *Experiment) *float64 { return &e.Target },
+			storedField: as(func(r *result.Experiment) *float64 { return &r.Target }),
 		},
 	},
 	{
@@ -153,16 +159,16 @@ var fileSettings = []Setting{
 		Description: "What is written before the first trial of a workload on a stack: " + preconditionKeys +
 			". Without it, the workload's files, once.",
 		Flag: "precondition",
-		Help: "what is written before the first trial, such as `snia`, or passes=2,rounds=25,round=10s " +
+		Help: "`writes` before the first trial, such as snia, or passes=2,rounds=25,round=10s " +
 			"(default: the file's, or the workload's files once)",
 		value: preconditioning{},
 	},
 	{
 		Key: "trace",
-		Description: "Record what block requests do while trials are measured, and tell where the latency of I/Os is " +
+		Description: "Record what block requests do while trials are measured, and show where the latency of I/Os is " +
 			"spent. It costs some of the speed: traced trials compare with traced ones.",
 		Flag: "trace",
-		Help: "record what block requests do meanwhile, and tell where the latency of I/Os is spent " +
+		Help: "record what block requests do meanwhile, and show where the latency of I/Os is spent " +
 			"(default: the file's)",
 		Without: "no-trace", Off: "record nothing, whatever the file says",
 		value: onOff{
@@ -181,9 +187,17 @@ var fileSettings = []Setting{
 			"latencies of at most p99, and for each at least a share of what one alone does. " +
 			"Without one, most throughput of all together.",
 		Flag: "objective",
-		Help: "what the host is to carry instances for, such as `p99=10ms,standalone=50%` " +
+		Help: "`limits` that instances must keep, such as p99=10ms,standalone=50% " +
 			"(default: the file's, or most throughput)",
 		value: objective{},
+	},
+	{
+		Key: "clients",
+		Description: "A machine whose processors generate the load of database servers, in place of this host's, " +
+			"as ssh reaches it without a password.",
+		Flag:  "clients-host",
+		Help:  "`machine` that generates the load of database servers, such as ssh://bench@client1 (default: the file's, or this host)",
+		value: clients{},
 	},
 	{
 		Flag: "budget",
@@ -193,65 +207,101 @@ var fileSettings = []Setting{
 			{"fixed", "in a budget, trials take what time there is"},
 			{"repeat", "in a budget, each point gets as many trials as it needs"},
 		},
-		value: duration{
-			least: 1, takes: aLongTime, at: budgetOf,
-			stored: func(r *result.Experiment) *float64 { return &r.BudgetSeconds },
+		value: scalar[time.Duration]{
+			kind: aLongTime, at: budgetOf,
+			storedField: inSeconds(func(r *result.Experiment) *float64 { return &r.BudgetSeconds }),
 		},
 	},
 	{
-		Flag: "scale", Help: "`name` of the file's scale to measure at, such as paper (plimsoll list tells which have one)",
-		value: scaleAsked{},
+		Flag: "wait-for-quiet",
+		Help: "`time`, such as 2m, that all trials together may wait until other processes use little of CPUs and drives " +
+			"(default: a tenth of the budget)",
+		value: scalar[time.Duration]{
+			kind: aLongTime, at: func(e *Experiment) *time.Duration { return &e.WaitForQuiet },
+			storedField: inSeconds(func(r *result.Experiment) *float64 { return &r.WaitForQuietSeconds }),
+		},
+	},
+	{
+		Without: "no-wait-for-quiet", Off: "measure at once, also in a budget, whatever other processes do",
+		Not: []Conflict{{"wait-for-quiet", "a trial waits or does not"}},
+		value: onOff{
+			inverted: true,
+			at:       func(e *Experiment) *bool { return &e.NoWait },
+			stored:   func(r *result.Experiment) *bool { return &r.NoWait },
+		},
+	},
+	{
+		Flag: "scale", Help: "`name` of the file's scale to measure at, such as paper (plimsoll list shows which have one)",
+		value: scaleSetting{},
+	},
+	{
+		Flag: "only", Help: "`names` of mixes, workloads and stacks to run, with * and ?, such as T-* or raw,randread",
+		value: onlyAsked{},
 	},
 	{
 		Flag: "jobs", Help: "`number` of jobs of the workloads that have most; the others get no more",
-		value: number{
-			least:  1,
-			at:     func(e *Experiment) *int { return &e.Scaled.Jobs },
-			stored: func(r *result.Experiment) *int { return &r.Jobs },
+		value: scalar[int]{
+			kind:        aCount,
+			at:          func(e *Experiment) *int { return &e.Scaled.Jobs },
+			storedField: as(func(r *result.Experiment) *int { return &r.Jobs }),
 		},
 	},
 	{
 		Flag: "size", Help: "`size` of every workload's file, such as 4GiB; loop devices grow with it",
-		value: fileSize{},
+		value: scalar[int64]{
+			kind:        aFileSize,
+			at:          func(e *Experiment) *int64 { return &e.Scaled.Bytes },
+			storedField: as(func(r *result.Experiment) *int64 { return &r.SizeBytes }),
+		},
 	},
 	{
 		Flag: "records", Help: "`number` of records of each server; loop devices grow with it",
 		Not: []Conflict{{"size", "both say how large the data of each server is"}},
-		value: number{
-			least:  1,
-			at:     func(e *Experiment) *int { return &e.Scaled.Records },
-			stored: func(r *result.Experiment) *int { return &r.Records },
+		value: scalar[int]{
+			kind:        aCount,
+			at:          func(e *Experiment) *int { return &e.Scaled.Records },
+			storedField: as(func(r *result.Experiment) *int { return &r.Records }),
 		},
 	},
 	{
 		Flag: "instances", Help: "`number` of instances of the mix with most; the numbers of the others follow",
-		value: number{
-			least: 1, most: MaxInstances,
-			at:     func(e *Experiment) *int { return &e.Instances },
-			stored: func(r *result.Experiment) *int { return &r.Instances },
+		value: scalar[int]{
+			kind:        field.Count(1, MaxInstances),
+			at:          func(e *Experiment) *int { return &e.Instances },
+			storedField: as(func(r *result.Experiment) *int { return &r.Instances }),
+		},
+	},
+	{
+		Flag: "keep-free",
+		Help: "`share` of a file system that stays free beside files of loop devices and directories, " +
+			"such as 15% (default: 0%)",
+		value: scalar[float64]{
+			kind:        field.Share("15%", "from 0% to 90%", func(share float64) bool { return share >= 0 && share <= 0.9 }),
+			at:          func(e *Experiment) *float64 { return &e.KeepFree },
+			storedField: as(func(r *result.Experiment) *float64 { return &r.KeepFree }),
 		},
 	},
 	{
 		Flag: "on",
 		Help: "a `device` (see --destroy) or dir:PATH to take the place of loop devices; " +
-			"with several --on, each stack is measured on each device",
+			"with several --on, each stack is measured on each device; STACK=device is for that stack alone",
 		Repeats: true,
 	},
 	{
 		Flag: "remote",
-		Help: "where stacks on nvmeof(transport=T) find their target: `nvmeof(...)`, as plimsoll target export prints it; " +
+		Help: "`target` of stacks on nvmeof(transport=T): nvmeof(...), as plimsoll target export prints it; " +
 			"one for each transport",
 		Repeats: true,
 	},
 	{
 		Key: "elasticity",
-		Description: "Where it is known how many instances the host carries, by which share each limit of host " +
-			"is then relaxed and tightened there, one at a time, to tell what more of it would buy: 1% to 50%.",
-		value: portion{
-			admits: func(share float64) bool { return share >= leastVaried && share <= mostVaried },
-			bounds: "from 1% to 50%", example: "20%",
-			at:     func(e *Experiment) *float64 { return &e.Elasticity },
-			stored: func(r *result.Experiment) *float64 { return &r.Elasticity },
+		Description: "Used where it is known how many instances the host carries. It is the share by which each limit " +
+			"of host is then relaxed and tightened there, one at a time, to show what more of it would buy: 1% to 50%.",
+		value: scalar[float64]{
+			kind: field.Share("20%", "from 1% to 50%",
+				func(share float64) bool { return share >= leastVaried && share <= mostVaried }),
+			at:          func(e *Experiment) *float64 { return &e.Elasticity },
+			storedField: as(func(r *result.Experiment) *float64 { return &r.Elasticity }),
 		},
 	},
 	{
@@ -278,7 +328,7 @@ var fileSettings = []Setting{
 	},
 	{
 		Key: "host",
-		Description: "A miniature, a smaller host made of this one, that all mixes run in: its processors, " +
+		Description: "A scaled-down host, made of this one, that all mixes run in: its processors, " +
 			"its memory with the page cache, and what its devices do in a second.",
 		value: content{LimitKeys{}, func(p *parser, n *yaml.Node) { p.hostNode = n }},
 	},
@@ -301,7 +351,8 @@ func Flags() []Setting {
 	return flags
 }
 
-// Set has the text of a flag win over the experiment. The error is a *FlagError where the text is of another form.
+// Set sets the value of a flag, which overrides the experiment's. The error is a *field.Error where the text has
+// another form.
 func (s Setting) Set(e *Experiment, text string) error {
 	if s.value == nil {
 		return nil
@@ -315,18 +366,13 @@ func (s Setting) IsSwitch() bool {
 	return is
 }
 
-// SetOn does what a flag without a value says.
+// SetOn applies a flag without a value.
 func (s Setting) SetOn(e *Experiment) error { return s.Set(e, on) }
 
-// SetOff does what the flag Without says.
+// SetOff applies the flag Without.
 func (s Setting) SetOff(e *Experiment) error { return s.Set(e, off) }
 
-// FlagError is why a text is not a flag's value.
-type FlagError struct{ Takes string } // "a number from 1"
-
-func (e *FlagError) Error() string { return "it takes " + e.Takes }
-
-// Stored returns the experiment as a run stores it.
+// Stored returns the experiment in the form that results store.
 func (e *Experiment) Stored() result.Experiment {
 	stored := result.Experiment{
 		Name: e.Name, Question: e.Question, Baseline: e.Baseline, Source: e.Source, File: e.File, Files: e.Files,
@@ -339,8 +385,8 @@ func (e *Experiment) Stored() result.Experiment {
 	return stored
 }
 
-// Restore gives an experiment, as its file says it, the settings that a run was started with. Its stacks, its baseline
-// and its workloads stay the file's: what Scaled then holds is not applied yet.
+// Restore sets the settings of an experiment that was read from a file to those that a run was started with. Its
+// stacks, baseline and workloads stay the file's: Scaled is set, but not applied yet.
 func (e *Experiment) Restore(stored result.Experiment) error {
 	for _, s := range settings {
 		if s.value == nil {

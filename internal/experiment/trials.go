@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// Planned is a trial before it is run.
+// Planned is a trial of the plan.
 type Planned struct {
 	Seq    int      `json:"seq"`    // from 1, the order of execution
 	Block  int      `json:"block"`  // from 1, the random block it belongs to
@@ -15,12 +15,11 @@ type Planned struct {
 	On     []string `json:"on,omitempty"` // stacks that the mix names, all of which have to be up
 }
 
-// pilotRounds is how many trials of each mix a stack gets in its first
-// bring-up, unless the experiment says how many it gets in all: what trials of
-// the same bring-up differ by is known from them.
+// pilotRounds is the default number of trials of each mix in the first setup of a stack: they show the variance
+// within one setup.
 const pilotRounds = 2
 
-// Rounds returns how many trials of each mix a stack gets in its bring-up
+// Rounds returns how many trials of each mix a stack gets in its setup
 // of a block, counted from 1.
 func (e *Experiment) Rounds(block int) int {
 	switch {
@@ -32,19 +31,16 @@ func (e *Experiment) Rounds(block int) int {
 	return 1
 }
 
-// Trials lays out the trials of e: Repeat blocks, each with every stack once,
-// one after the other, brought up anew on the region of the disk that belongs
-// to the block; while it is up, each mix that it is Compatible with gets
-// Rounds trials. Mixes that name their own stacks come as if what they name
-// were one more stack: all of it is up at once. Stacks, and the mixes of a
-// round, come in a random order: a drift of the host, as it warms up or its neighbours wake, then meets all
-// stacks alike and does not look like a difference between them.
+// Trials returns the planned trials of e: Repeat blocks, each with every stack once, one after the other, brought up
+// anew on the region of the disk that belongs to the block; while it is up, each mix that it is Compatible with gets
+// Rounds trials. Mixes that name their own stacks are treated as one more stack: all of theirs are up at once.
+// Stacks, and the mixes of a round, come in a random order, so that a drift of the host, as it warms up or its
+// neighbours wake, affects all stacks alike and does not look like a difference between them.
 //
-// In a budget, an experiment that is about how many instances begins with a coarse set of their numbers, see
-// Coarse; the others follow where they are needed.
+// In a budget, an experiment about the number of instances begins with a coarse set of numbers, see Coarse; the
+// others follow where they are needed.
 //
-// The same seed makes the same order with every version of Plimsoll and Go:
-// see Arrange.
+// The same seed makes the same order with every version of Plimsoll and Go: see Arrange.
 func Trials(e *Experiment, seed uint64) []Planned {
 	points := Points(e)
 	if e.Budget > 0 && e.IsScaling() {

@@ -12,9 +12,9 @@ import (
 	"plimsoll/examples"
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/verdict"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	layers "plimsoll/internal/stack"
 	workloads "plimsoll/internal/workload/kinds"
 )
@@ -71,7 +71,7 @@ func TestVerdictsOfBuiltInExperiments(t *testing.T) {
 func isTaken(t *testing.T, name string, f fact.Finding) {
 	t.Helper()
 	told, ok := f.Facts.(verdict.Facts)
-	if !ok || told.Carries == nil || told.Carries.Curve.Line.Next == 0 {
+	if !ok || told.LoadLine == nil || told.LoadLine.Curve.Line.Next == 0 {
 		return
 	}
 	text, _ := examples.Find(name)
@@ -79,7 +79,7 @@ func isTaken(t *testing.T, name string, f fact.Finding) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Instances = told.Carries.Curve.Line.Next
+	e.Instances = told.LoadLine.Curve.Line.Next
 	if _, err := (experiment.Scale{Catalog: layers.Catalog()}).Apply(e); err != nil {
 		t.Errorf("%s refuses the %d instances that its verdict proposes: %v", name, e.Instances, err)
 	}
@@ -148,7 +148,7 @@ func imaginedTrial(seq, block int, s result.Stack, w result.Workload) result.Tri
 	source, writes := result.SourceDevice, strings.Contains(w.Pattern, "write")
 	has := func(part string) bool { return strings.Contains(s.Line, part) }
 	switch {
-	case has("direct-io=off"), has("fuse-overlayfs"), measured.Buffered(w):
+	case has("direct-io=off"), has("fuse-overlayfs"), runview.Buffered(w):
 		rate, source = 30000, result.SourceMemory
 	case has("btrfs") && !has("nodatacow") && writes:
 		rate *= 0.3

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 )
 
 // Imported trials may have no histogram. Percentiles are then those of the

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 )
 
 // Stacks that were measured in the lab are named as such, and no others.
@@ -51,6 +51,40 @@ func TestAStandInIsACaveat(t *testing.T) {
 		}
 		if said != want {
 			t.Errorf("of %s it says %q, want %q", version, said, want)
+		}
+	}
+}
+
+// Clients on another machine are a caveat, and another one where their processors were busy, by the busiest trial.
+func TestClientsAreACaveat(t *testing.T) {
+	load := result.Operation{Count: 10, Rate: 1, Latency: map[result.Stage]hist.Histogram{result.Total: {Count: 10, MaxNS: 7}}}
+	for _, c := range []struct {
+		host       string
+		user       []float64 // CPUs, by trial
+		from, busy string
+	}{
+		{"ssh://bench@c1", []float64{0.1, 0.2}, "The load of disk came from ssh://bench@c1: latencies have the network in them", ""},
+		{"ssh://bench@c1", []float64{3.5, 0.2}, "The load of disk came from ssh://bench@c1: latencies have the network in them",
+			"The clients were the bottleneck of disk: 95% of the 4 CPUs of ssh://bench@c1 were busy"},
+		{"", []float64{3.9}, "", ""},
+	} {
+		run := &result.Run{Stacks: []result.Stack{{Name: "disk"}}, Workloads: []result.Workload{{Name: "A"}}}
+		if c.host != "" {
+			run.Experiment.Clients = &result.Clients{Host: c.host}
+		}
+		for i, user := range c.user {
+			run.Trials = append(run.Trials, result.Trial{
+				Seq: i + 1, Block: i + 1, Repeat: i + 1, Stack: "disk", Mix: "A", Status: result.TrialDone,
+				Instances: result.One(&result.Measurement{Seconds: 60, Operations: result.ReadsWrites(load, result.Operation{})}),
+				ClientCPU: &result.ClientCPU{CPUs: 4, Seconds: 60, User: user, System: 0.2, Steal: 0.1, IOWait: 0.1},
+			})
+		}
+		said := map[string]string{}
+		for _, f := range All(run) {
+			said[f.ID] = f.Title
+		}
+		if said["caveats/clients"] != c.from || said["caveats/clients-saturated"] != c.busy {
+			t.Errorf("%v of %q: it says %q and %q", c.user, c.host, said["caveats/clients"], said["caveats/clients-saturated"])
 		}
 	}
 }

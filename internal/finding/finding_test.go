@@ -13,11 +13,11 @@ import (
 	"pgregory.net/rapid"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/hist"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 	"plimsoll/internal/stats"
-	"plimsoll/internal/story"
+	"plimsoll/internal/testkit/runtest"
 )
 
 // lines are stacks as runs have them, and a few that no run should have.
@@ -37,7 +37,7 @@ var anyRun = rapid.Custom(func(t *rapid.T) *result.Run {
 	for _, name := range names[:rapid.IntRange(0, 4).Draw(t, "stacks")] {
 		s := result.Stack{Name: name, Line: rapid.SampledFrom(lines).Draw(t, "line")}
 		s.Marks = rapid.SliceOfN(rapid.SampledFrom([]result.Mark{result.MarkLoop, result.MarkMemory, result.MarkShared}), 0, 2).Draw(t, "marks")
-		s.Devices = story.DevicesOf(s)
+		s.Devices = runtest.DevicesOf(s)
 		run.Stacks = append(run.Stacks, s)
 	}
 	for _, name := range []string{"RR", "RW"}[:rapid.IntRange(0, 2).Draw(t, "workloads")] {
@@ -141,7 +141,7 @@ func anyHonesty(t *rapid.T) *result.Honesty {
 
 var kinds = []fact.Kind{
 	fact.KindRecommendation, fact.KindScaling, fact.KindFastest, fact.KindIllusion, fact.KindComparison, fact.KindTime,
-	fact.KindPublished, fact.KindCaveat, fact.KindMissing,
+	fact.KindPublished, fact.KindCaveat, fact.KindMissing, fact.KindSpending,
 }
 
 func TestFindingsOfAnyRun(t *testing.T) {
@@ -254,7 +254,7 @@ func TestRatiosInTitlesAreSignificantOrMarked(t *testing.T) {
 				told.WriteString(rapid.SampledFrom([]string{"", "", "", " memory=0.01"}).Draw(t, "source") + "\n")
 			}
 		}
-		run := story.Tell(t, told.String())
+		run := runtest.Tell(t, told.String())
 		run.Experiment.Baseline = rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "baseline")
 		type key struct{ stack, workload string }
 		iops := map[key][]float64{}
@@ -268,7 +268,7 @@ func TestRatiosInTitlesAreSignificantOrMarked(t *testing.T) {
 				if match == nil {
 					continue
 				}
-				marked := strings.Contains(part, "~") || strings.Contains(f.Title, "too few to tell")
+				marked := strings.Contains(part, "~") || strings.Contains(f.Title, "too few to decide")
 				found[marked]++
 				for _, workload := range []string{"RR", "RW"} {
 					behind := func(p fact.Point) bool { return p.Stack == f.Stacks[0] && p.Workload == workload }
@@ -305,7 +305,7 @@ func TestVerdictFollowsTheNumbers(t *testing.T) {
 		RW %[3]s 9000 9900 9100 9200 memory=0.01`
 	rapid.Check(t, func(t *rapid.T) {
 		order := rapid.Permutation([]string{"a", "b", "c"}).Draw(t, "order")
-		run := story.Tell(t, fmt.Sprintf(told, order[0], order[1], order[2]))
+		run := runtest.Tell(t, fmt.Sprintf(told, order[0], order[1], order[2]))
 		findings := All(run)
 		if f := findings[0]; !slices.Equal(f.Stacks, order[:2]) {
 			t.Fatalf("%v recommended, want %v first, and %s not at all: %s", f.Stacks, order[:2], order[2], f.Title)
@@ -329,7 +329,7 @@ func TestVerdictFollowsTheNumbers(t *testing.T) {
 }
 
 func TestPointsAreMergedNotAveraged(t *testing.T) {
-	run := story.Tell(t, `
+	run := runtest.Tell(t, `
 		stack a: /dev/nvme0n1
 		workload RR randread
 		RR a 100 200 300 400`)
@@ -360,7 +360,7 @@ func TestPointsAreMergedNotAveraged(t *testing.T) {
 // A resumed run can find its loop device under another number, and the members
 // of a stripe hold the bytes together.
 func TestAmplificationGoesByPlaceNotByName(t *testing.T) {
-	run := story.Tell(t, `
+	run := runtest.Tell(t, `
 		stack a [loop device]: loop(size=1GiB) > btrfs
 		workload RW randwrite
 		RW a 1000 1010 1020 1030 writes=1.5/2`)

@@ -63,7 +63,7 @@ func TestWhatIsSaidOfNeighbours(t *testing.T) {
 	}{
 		{name: "a quiet host", trials: []beside{{stack: "a", others: 3, cpu: 0.02, steal: 0.001}, {stack: "b"}}},
 		{
-			name: "a neighbour on the disk", trials: []beside{{stack: "a", others: 400, names: []string{"fio"}}},
+			name: "a neighbor on the disk", trials: []beside{{stack: "a", others: 400, names: []string{"fio"}}},
 			says: "The host was not quiet: others, mostly fio, did 40% of the I/O on vda", stacks: []string{"a"},
 		},
 		{

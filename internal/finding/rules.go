@@ -1,11 +1,13 @@
 // Package finding draws conclusions from the results of a run. It is pure:
 // results in, findings out. Each question has a folder below, which reads a run
-// through finding/measured, and a line in the table of this file.
+// through runview, and a line in the table of this file.
 //
 // Two runs are compared by finding/compare.
 package finding
 
 import (
+	"strings"
+
 	"plimsoll/internal/finding/caveat"
 	"plimsoll/internal/finding/comparison"
 	"plimsoll/internal/finding/cost"
@@ -14,36 +16,42 @@ import (
 	"plimsoll/internal/finding/illusion"
 	"plimsoll/internal/finding/levels"
 	"plimsoll/internal/finding/loadline"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/missing"
 	"plimsoll/internal/finding/neighbours"
 	"plimsoll/internal/finding/noise"
+	"plimsoll/internal/finding/operations"
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/policies"
+	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published"
 	"plimsoll/internal/finding/ranking"
+	"plimsoll/internal/finding/spending"
 	"plimsoll/internal/finding/tenants"
 	"plimsoll/internal/finding/unbound"
 	"plimsoll/internal/finding/verdict"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/imports/points"
+	"plimsoll/internal/runview"
 )
 
 // rule draws findings of one sort.
 type rule struct {
 	name string
-	draw func(*measured.View) []fact.Finding
+	draw func(*runview.View) []fact.Finding
+
+	points bool // also of points that were measured elsewhere, whose trials and devices nobody saw
 }
 
 // table has all rules, in the order in which their findings are shown.
 var table = []rule{
-	{name: "recommendation", draw: verdict.Find},
+	{name: "recommendation", draw: verdict.Find, points: true},
 	{name: "neighbours", draw: neighbours.Find},
-	{name: "scaling", draw: loadline.Find},
+	{name: "scaling", draw: loadline.Find, points: true},
 	{name: "elasticity", draw: elasticity.Find},
 	{name: "policies", draw: policies.Find},
 	{name: "overload", draw: overload.Find},
-	{name: "levels", draw: levels.Find},
-	{name: "tenants", draw: tenants.Find},
+	{name: "levels", draw: levels.Find, points: true},
+	{name: "tenants", draw: tenants.Find, points: true},
 	{name: "fastest", draw: ranking.Find},
 	{name: "illusion", draw: illusion.Find},
 	{name: "baseline", draw: comparison.Baseline},
@@ -56,22 +64,28 @@ var table = []rule{
 	{name: "growth", draw: cost.Grows},
 	{name: "contention", draw: cost.Contended},
 	{name: "published", draw: published.Find},
+	{name: "operations", draw: operations.Find},
 	{name: "submission", draw: cost.Submission},
 	{name: "amplification", draw: cost.Amplifications},
 	{name: "journal", draw: cost.Journal},
-	{name: "caveats", draw: caveat.Find},
+	{name: "caveats", draw: caveat.Find, points: true},
 	{name: "unbound", draw: unbound.Find},
 	{name: "steadiness", draw: caveat.Steadiness},
 	{name: "missing", draw: missing.Find},
+	{name: "spending", draw: spending.Find},
 }
 
 // All draws every conclusion that the run supports, in the order of display.
 // The same run gives the same findings. It accepts runs of any state, also
 // without trials.
 func All(run *result.Run) []fact.Finding {
-	v := measured.New(run)
+	v := runview.New(run)
 	var all []fact.Finding
+	elsewhere := points.Made(run)
 	for _, r := range table {
+		if elsewhere && !r.points {
+			continue
+		}
 		for _, f := range r.draw(v) {
 			f.Rule = r.name
 			all = append(all, f)
@@ -84,7 +98,7 @@ func All(run *result.Run) []fact.Finding {
 // measured under the same workload, the control left out: by workload, in the
 // order of the experiment. Which of them Differ is what every finding says.
 func Pairs(run *result.Run) []PairOfStacks {
-	v := measured.New(run)
+	v := runview.New(run)
 	var out []PairOfStacks
 	for _, w := range v.Workloads {
 		cells := v.Under(w.Name)
@@ -106,16 +120,26 @@ type PairOfStacks struct {
 	Effect   fact.Effect
 }
 
-// Points returns what was measured of each stack under each workload: by
-// workload, then by stack, both in the order of the experiment. A pair
-// without a finished trial has no point.
-func Points(run *result.Run) []fact.Point {
-	v := measured.New(run)
-	var points []fact.Point
-	for _, w := range v.Workloads {
-		for _, c := range v.Under(w.Name) {
-			points = append(points, c.Point)
+// Points returns what was measured of each mix on each stack, as reports show it: on the stacks of its tenants where
+// these have their own, and with a scaled-down host as a mark. They are by mix, then by stack, both in the order of the
+// experiment. A pair without a finished trial has no point.
+func Points(run *result.Run) (points []fact.Point) {
+	for _, c := range runview.New(run).All() {
+		p := c.Point
+		m, _ := run.Mix(p.Workload)
+		places := m.Places(p.Stack)
+		for _, name := range places {
+			s, _ := run.Stack(name)
+			for _, mark := range s.Marks {
+				p.Marks = runview.AddNew(p.Marks, string(mark))
+			}
 		}
+		p.Stack = strings.Join(places, " + ")
+		host := prose.InHost(m.Host, run.Imported != nil)
+		if host != "" {
+			p.Marks = runview.AddNew(p.Marks, host)
+		}
+		points = append(points, p)
 	}
 	return points
 }

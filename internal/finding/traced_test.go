@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"plimsoll/internal/story"
+	"plimsoll/internal/testkit/runtest"
 )
 
 // telling are stories that give a finding. What is in braces trades places when
@@ -69,8 +69,8 @@ func TestInvertedTracesInvertTheFinding(t *testing.T) {
 				want, not = not, want
 			}
 			var told []string
-			data := story.Scatter(story.Pick(c.data, inverted), 6)
-			for _, f := range All(story.Tell(t, c.stacks+"\n"+data)) {
+			data := runtest.Scatter(runtest.Pick(c.data, inverted), 6)
+			for _, f := range All(runtest.Tell(t, c.stacks+"\n"+data)) {
 				covered[f.Rule] = true
 				told = append(told, f.ID+": "+f.Title)
 			}
@@ -105,7 +105,7 @@ func TestNoiseInTracesGivesNoFinding(t *testing.T) {
 				fmt.Fprintf(&told, "w%d %s%s trace=%s noise=0.15 served=kworker/1;write;0.005;4096\n", jobs, stack, trials, parts)
 			}
 		}
-		for _, f := range All(story.Tell(t, told.String())) {
+		for _, f := range All(runtest.Tell(t, told.String())) {
 			if slices.Contains([]string{"growth", "contention", "amplification", "journal"}, f.Rule) {
 				t.Fatalf("%s\n%s: %s\n%s", told.String(), f.ID, f.Title, f.Why)
 			}

@@ -5,17 +5,19 @@ import (
 	"time"
 )
 
-// Account is what a trace tells.
+// Account is the result of analysing a trace: times between the events of requests, by device, operation, size and
+// owner.
 type Account struct {
 	Recorder string        `json:"recorder"` // "blktrace capture", "BPF", "BPF, per request", "tracefs"
 	Duration time.Duration `json:"-"`        // from the first event to the last, or that was recorded
 	// that were seen; 0 where they were summed up in the kernel uncounted
 	Events uint64 `json:"events"`
-	// events that the recorder says it lost, and ends that the kernel did not show
+	// events that the recorder reported as lost, and completions that the kernel did not show
 	Lost uint64 `json:"lost"`
-	// requests that were timed, where not all were: the others are counted, and of times like theirs
-	Timed   uint64   `json:"timed,omitempty"`
-	Twice   uint64   `json:"twice,omitempty"`   // events that were given more than once, and counted once
+	// number of timed requests, where not all were; the others are counted and assumed to take as long
+	Timed uint64 `json:"timed,omitempty"`
+	// events that occurred more than once in the input, and were counted once
+	Twice   uint64   `json:"twice,omitempty"`
 	Missing []string `json:"missing,omitempty"` // what cannot be known, and why: "CPU 1 has no file", "no Q: ..."
 	// MissingCPUs are those that have no file, or of which a capture that lacks
 	// events has none.
@@ -25,7 +27,7 @@ type Account struct {
 	Cells   []Cell   `json:"-"` // ascending by Key; By sums them up
 }
 
-// Quantity is what may be known of a device, or not: see Device.Withheld.
+// Quantity is a figure of a device that a damaged trace may not allow: see Device.Withheld.
 type Quantity string
 
 // The quantities that take all events of a device.
@@ -39,7 +41,7 @@ const (
 // Knows reports whether a quantity of the device is told.
 func (d *Device) Knows(q Quantity) bool { return !slices.Contains(d.Withheld, q) }
 
-// Key is what a cell is about.
+// Key identifies a cell.
 type Key struct {
 	Device string // kernel name where known, else "MAJ:MIN"
 	Op     Op
@@ -51,7 +53,7 @@ type Key struct {
 // one without data, 4096 for those above 2048 and up to 4096 bytes.
 type SizeClass uint64
 
-// Owner is who a request was made for, as known where it was queued.
+// Owner is the process or container that a request was made for, as known when it was queued.
 type Owner struct {
 	Cgroup    uint64 `json:"cgroup,omitempty"`    // id (inode) of its cgroup; 0 for unknown
 	Path      string `json:"path,omitempty"`      // of that cgroup, when it could be told
@@ -59,8 +61,9 @@ type Owner struct {
 	PID       uint32 `json:"pid,omitempty"`
 	Command   string `json:"command,omitempty"`
 	// a task of its queued it within a system call of its own: the interval S2Q is known
-	Call   bool `json:"call,omitempty"`
-	Kernel bool `json:"kernel,omitempty"` // a kernel thread queued it, and nothing tells for whom: nobody is charged
+	Call bool `json:"call,omitempty"`
+	// queued by a kernel thread on behalf of an unknown process: charged to no one
+	Kernel bool `json:"kernel,omitempty"`
 }
 
 // Cell is the requests of one key.
@@ -71,7 +74,7 @@ type Cell struct {
 	Intervals [Intervals]*Dist // nil for what never occurred, or cannot be known
 }
 
-// Device is what is told of a device as a whole.
+// Device holds the counts and times of a whole device.
 type Device struct {
 	Name     string `json:"name"` // kernel name where known, else "MAJ:MIN"
 	MajMin   string `json:"majmin"`
@@ -97,8 +100,7 @@ type Device struct {
 	Retired  uint64 `json:"retired,omitempty"`
 	Doubtful uint64 `json:"doubtful,omitempty"`
 
-	// Withheld names what is not told of the device, since it would be wrong. The
-	// fields are 0.
+	// Withheld names the quantities that would be wrong and are therefore 0.
 	Withheld []Quantity `json:"withheld,omitempty"`
 
 	// completed by the device's own count, and their ends not shown to the recorder

@@ -4,9 +4,8 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
-	"slices"
 
-	"plimsoll/internal/hist"
+	"plimsoll/internal/result/hist"
 )
 
 // octaves and perOctave are the shape of fio's latency histograms
@@ -31,10 +30,44 @@ type Dist struct {
 	// Squares is the sum of the squares of the times, in 128 bits: high, low.
 	Squares [2]uint64
 
-	// The histogram is the sum of both: groups of bins, where times are added one by
-	// one, and bins in ascending order, where many distributions have few times each.
-	groups *[octaves]*[perOctave]uint64
-	sparse []binned
+	// The histogram is the sum of both. Times are counted in few, of which many distributions fit into a processor's
+	// caches; what a count there cannot hold is in more.
+	few  bins[uint16]
+	more bins[uint64]
+}
+
+// bins are counts of the bins of some octaves in a row.
+type bins[N uint16 | uint64] struct {
+	first  int // bin, of counts
+	counts []N
+}
+
+// of returns the count of a bin.
+func (b *bins[N]) of(bin int) uint64 {
+	if at := uint(bin - b.first); at < uint(len(b.counts)) {
+		return uint64(b.counts[at])
+	}
+	return 0
+}
+
+// span makes room for the counts from one bin to another.
+func (b *bins[N]) span(least, most int) {
+	end := b.first + len(b.counts)
+	if least >= b.first && most < end {
+		return
+	}
+	first := least &^ (perOctave - 1)
+	if b.counts == nil {
+		end = first
+	} else {
+		first = min(first, b.first)
+	}
+	end = max(end, most&^(perOctave-1)+perOctave)
+	counts := make([]N, end-first)
+	if b.counts != nil {
+		copy(counts[b.first-first:], b.counts)
+	}
+	b.first, b.counts = first, counts
 }
 
 // Add adds a time.
@@ -50,45 +83,25 @@ func (d *Dist) Add(ns uint64) {
 	d.AddBin(bin(ns), 1)
 }
 
-// Tally adds many times to a distribution. It keeps the bins of those that are not
-// yet in the histogram in the order in which they came: to count each at once in one
-// of many histograms would wait for memory each time. The zero value is ready.
-type Tally struct {
-	bins []uint16
-}
-
-// settled is how many bins a Tally keeps.
-const settled = 2048
-
-// Add adds times. The histogram is complete once they are settled.
-func (t *Tally) Add(d *Dist, times []uint32) {
+// AddAll adds times, faster than one by one.
+func (d *Dist) AddAll(times []uint32) {
 	const most = 256 // squares of 28 bits each that 64 bits hold
 	for ; len(times) > most; times = times[most:] {
-		t.some(d, times[:most])
+		d.addBatch(times[:most])
 	}
 	if len(times) > 0 {
-		t.some(d, times)
+		d.addBatch(times)
 	}
 }
 
-func (t *Tally) some(d *Dist, times []uint32) {
-	least, most := d.MinNS, d.MaxNS
-	if d.Count == 0 {
-		least = uint64(times[0])
-	}
+func (d *Dist) addBatch(times []uint32) {
+	least, most := times[0], times[0]
 	var sum, squares uint64
-	bins := t.bins
 	for _, short := range times {
-		ns := uint64(short)
-		least, most = min(least, ns), max(most, ns)
-		sum += ns
-		squares += ns * ns
-		bins = append(bins, uint16(shortBin(short)))
+		least, most = min(least, short), max(most, short)
+		sum += uint64(short)
+		squares += uint64(short) * uint64(short)
 	}
-	t.bins = bins
-	d.MinNS, d.MaxNS = least, most
-	d.Count += uint64(len(times))
-	d.SumNS += sum
 	if most>>28 == 0 {
 		d.addSquares(0, squares)
 	} else {
@@ -96,59 +109,23 @@ func (t *Tally) some(d *Dist, times []uint32) {
 			d.addSquares(0, uint64(short)*uint64(short))
 		}
 	}
-	if len(bins) >= settled {
-		t.settle(d)
-		t.bins = bins[:0]
+	if d.Count == 0 {
+		d.MinNS = uint64(least)
 	}
-}
+	d.MinNS, d.MaxNS = min(d.MinNS, uint64(least)), max(d.MaxNS, uint64(most))
+	d.Count += uint64(len(times))
+	d.SumNS += sum
 
-// Settle moves what was counted to the distribution's histogram.
-func (t *Tally) Settle(d *Dist) {
-	if len(t.bins) > 0 {
-		t.settle(d)
-	}
-	t.bins = nil
-}
-
-// settle counts the bins first where all counts are at hand, then into d.
-func (t *Tally) settle(d *Dist) {
-	var counts [1 << 11]uint32 // a power of two needs no check of its bounds
-	first, last := t.bins[0], t.bins[0]
-	for _, bin := range t.bins {
-		counts[bin%uint16(len(counts))]++
-		first, last = min(first, bin), max(last, bin)
-	}
-	fresh := 0
-	for i, s := range d.sparse {
-		at := s.bin()
-		d.sparse[i] += binned(counts[at])
-		counts[at] = 0
-	}
-	for _, n := range counts[first : last+1] {
-		if n > 0 {
-			fresh++
+	d.few.span(int(shortBin(least)), int(shortBin(most)))
+	first, counts := uint(d.few.first), d.few.counts
+	for _, short := range times {
+		n := &counts[shortBin(short)-first]
+		*n++
+		if *n == 0 { // it was full
+			d.AddBin(int(shortBin(short)), 1<<16)
 		}
 	}
-	if fresh == 0 {
-		return
-	}
-	d.sparse = slices.Grow(d.sparse, fresh)
-	for i, n := range counts[first : last+1] {
-		if n > 0 {
-			d.sparse = append(d.sparse, newBinned(int(first)+i, uint64(n)))
-		}
-	}
-	slices.Sort(d.sparse)
 }
-
-// binned is a bin, in the highest bits, and how many times are in it.
-type binned uint64
-
-const binShift = 64 - 11
-
-func newBinned(bin int, n uint64) binned { return binned(bin)<<binShift | binned(n) }
-func (b binned) bin() int                { return int(b >> binShift) }
-func (b binned) count() uint64           { return uint64(b) & (1<<binShift - 1) }
 
 func (d *Dist) addSquares(hi, lo uint64) {
 	var carry uint64
@@ -168,20 +145,34 @@ func (d *Dist) Merge(o *Dist) {
 	d.Count += o.Count
 	d.SumNS += o.SumNS
 	d.addSquares(o.Squares[0], o.Squares[1])
-	if o.groups != nil {
-		for g, theirs := range o.groups {
-			if theirs == nil {
-				continue
-			}
-			mine := d.group(g)
-			for i, n := range theirs {
-				mine[i] += n
-			}
-		}
+	if first, end := o.occupied(); first < end {
+		d.more.span(first, end-1)
 	}
-	for _, s := range o.sparse {
-		d.AddBin(s.bin(), s.count())
+	addTo(&d.more, &o.few)
+	addTo(&d.more, &o.more)
+}
+
+// addTo adds counts to those that span them.
+func addTo[N uint16 | uint64](sum *bins[uint64], b *bins[N]) {
+	if b.counts == nil {
+		return
 	}
+	to := sum.counts[b.first-sum.first:][:len(b.counts)]
+	for i, n := range b.counts {
+		to[i] += uint64(n)
+	}
+}
+
+// occupied returns the bins that may have counts: the first one, and the one behind the last.
+func (d *Dist) occupied() (first, end int) {
+	first, end = d.few.first, d.few.first+len(d.few.counts)
+	if d.more.counts == nil {
+		return first, end
+	}
+	if d.few.counts == nil {
+		return d.more.first, d.more.first + len(d.more.counts)
+	}
+	return min(first, d.more.first), max(end, d.more.first+len(d.more.counts))
 }
 
 // bin is the index of the bin of a time: 0 to Bins-1.
@@ -212,20 +203,8 @@ const Bins = octaves * perOctave
 // the time; of another one with highest bit b, it is (b-5)*64 and the six bits
 // after the highest.
 func (d *Dist) AddBin(index int, n uint64) {
-	d.group(index >> octaveBits)[index&(perOctave-1)] += n
-}
-
-// group is the bins of an octave.
-func (d *Dist) group(octave int) *[perOctave]uint64 {
-	if d.groups == nil {
-		d.groups = new([octaves]*[perOctave]uint64)
-	}
-	group := d.groups[octave]
-	if group == nil {
-		group = new([perOctave]uint64)
-		d.groups[octave] = group
-	}
-	return group
+	d.more.span(index, index)
+	d.more.counts[index-d.more.first] += n
 }
 
 // representative is the time that fio gives for a bin: its middle.
@@ -261,48 +240,26 @@ func (d *Dist) StddevNS() float64 {
 	return math.Sqrt(v) / float64(d.Count)
 }
 
-// PercentileNS is the p-th percentile (above 0, up to 100), within a bin; 0 of
-// nothing.
-func (d *Dist) PercentileNS(p float64) uint64 {
-	if d == nil {
-		return 0
+// PercentilesNS returns percentiles (above 0, up to 100, ascending), within a bin; zeros of nothing.
+func (d *Dist) PercentilesNS(ps ...float64) []uint64 {
+	ns, ok := hist.Percentiles(d.Latency().Bins, ps...)
+	if !ok {
+		return make([]uint64, len(ps))
 	}
-	ns, _ := hist.Percentile(d.Latency().Bins, p)
 	return ns
 }
 
-// Latency gives the distribution as results hold it.
+// Latency returns the distribution as results store it.
 func (d *Dist) Latency() hist.Histogram {
 	if d == nil || d.Count == 0 {
 		return hist.Histogram{}
 	}
-	l := hist.Histogram{Count: d.Count, MeanNS: d.MeanNS(), MinNS: d.MinNS, MaxNS: d.MaxNS}
-	sparse := d.sparse
-	var counted []hist.Bin
-	next := func(bin int, n uint64) {
-		if len(sparse) > 0 && sparse[0].bin() == bin {
-			n += sparse[0].count()
-			sparse = sparse[1:]
-		}
-		if n > 0 {
+	first, end := d.occupied()
+	counted := make([]hist.Bin, 0, end-first)
+	for bin := first; bin < end; bin++ {
+		if n := d.few.of(bin) + d.more.of(bin); n > 0 {
 			counted = append(counted, hist.Bin{NS: representative(bin), Count: n})
 		}
 	}
-	var groups [octaves]*[perOctave]uint64
-	if d.groups != nil {
-		groups = *d.groups
-	}
-	for g, bins := range groups {
-		if bins != nil {
-			for i, n := range bins {
-				next(g<<octaveBits+i, n)
-			}
-			continue
-		}
-		for len(sparse) > 0 && sparse[0].bin()>>octaveBits == g {
-			next(sparse[0].bin(), 0)
-		}
-	}
-	l.Bins = hist.Pack(counted)
-	return l
+	return hist.Histogram{Count: d.Count, MeanNS: d.MeanNS(), MinNS: d.MinNS, MaxNS: d.MaxNS, Bins: hist.Pack(counted)}
 }

@@ -43,7 +43,7 @@ func (i Interval) String() string { return intervalNames[i] }
 // MarshalText makes intervals the keys of JSON objects.
 func (i Interval) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
 
-// Op is what a request does.
+// Op is the operation of a request.
 type Op uint8
 
 // The operations.
@@ -52,7 +52,7 @@ const (
 	Write
 	Discard
 	Flush // no data: the device is told to write its cache
-	Other // zone management, secure erase, and what a driver sends for itself
+	Other // zone management, secure erase, and commands that a driver sends for itself
 	Ops
 )
 

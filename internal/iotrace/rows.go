@@ -8,7 +8,7 @@ import (
 	"plimsoll/internal/units"
 )
 
-// Dimension is what rows tell apart.
+// Dimension is the key by which rows group cells.
 type Dimension uint8
 
 // The dimensions.
@@ -23,13 +23,13 @@ const (
 // Row is the sum of the cells that are alike in one dimension.
 type Row struct {
 	Label string // "sda", "read", "4 KiB", "fio (4711)"
-	Key   Key    // only what the dimension tells apart is set
+	Key   Key    // only the dimension's part is set
 	Requests,
 	Bytes uint64
 	Intervals [Intervals]*Dist // nil for what never occurred, or cannot be known
 
-	// UnqueuedNS is what of the intervals' sums is of cells without a Q2C: of
-	// requests that nobody queued, as the flushes are that the kernel adds.
+	// UnqueuedNS is the part of each interval's sum that comes from cells without a Q2C: from requests that no one
+	// queued, such as flushes that the kernel adds.
 	UnqueuedNS [Intervals]uint64
 }
 
@@ -40,7 +40,7 @@ func (a *Account) By(dimension Dimension) []Row {
 	var rows []Row
 	for i := range a.Cells {
 		c := &a.Cells[i]
-		key := c.only(dimension)
+		key := c.project(dimension)
 		at, ok := index[key]
 		if !ok {
 			at = len(rows)
@@ -72,8 +72,8 @@ func (a *Account) By(dimension Dimension) []Row {
 	return rows
 }
 
-// only is the key with what a dimension tells apart.
-func (k Key) only(dimension Dimension) Key {
+// project returns the key reduced to a dimension.
+func (k Key) project(dimension Dimension) Key {
 	switch dimension {
 	case ByDevice:
 		return Key{Device: k.Device}

@@ -118,7 +118,7 @@ func serve(p io.ReadWriter) {
 type frames struct {
 	mu    sync.Mutex
 	w     io.Writer
-	pumps sync.WaitGroup // those who still write
+	pumps sync.WaitGroup // goroutines that still write
 }
 
 func (f *frames) send(kind byte, payload []byte) error {
@@ -127,8 +127,8 @@ func (f *frames) send(kind byte, payload []byte) error {
 	return writeFrame(f.w, kind, payload)
 }
 
-// session serves one command. It tells whether the greeting of another one
-// was read, whose host took this one's place.
+// session serves one command. another reports whether it read the greeting of a next one, whose host replaced this
+// one's.
 func session(in *bufio.Reader, out *frames) (another bool) {
 	var run *running
 	defer func() {
@@ -155,7 +155,7 @@ func session(in *bufio.Reader, out *frames) (another bool) {
 				return false
 			}
 			if run, err = start(c, out); err != nil {
-				end(out, ending{Code: 127, Error: err.Error()})
+				end(out, exitStatus{Code: 127, Error: err.Error()})
 			}
 		case run == nil: // it could not be started, or is not yet
 		case kind == frameStdin && len(payload) == 0 && run.tty != nil:
@@ -172,7 +172,7 @@ func session(in *bufio.Reader, out *frames) (another bool) {
 	}
 }
 
-func end(out *frames, e ending) {
+func end(out *frames, e exitStatus) {
 	text, err := json.Marshal(e)
 	if err == nil {
 		_ = out.send(frameExit, text) // a host that is gone does not ask
@@ -187,7 +187,7 @@ type running struct {
 	done  chan struct{}
 }
 
-// start runs a command and sends what it writes, and how it ends.
+// start runs a command, and sends its output and its exit status.
 func start(c Command, out *frames) (*running, error) {
 	if len(c.Args) == 0 {
 		return nil, errors.New("no command")
@@ -242,7 +242,7 @@ func start(c Command, out *frames) (*running, error) {
 			_ = r.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
 		}
 		pumps.Wait()
-		e := ending{Code: cmd.ProcessState.ExitCode()}
+		e := exitStatus{Code: cmd.ProcessState.ExitCode()}
 		if s := cmd.ProcessState.Sys().(syscall.WaitStatus); s.Signaled() {
 			e.Code = 128 + int(s.Signal())
 		}

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,8 @@ import (
 	"os"
 	"strings"
 
-	"plimsoll/internal/carry"
+	"plimsoll/internal/lab/tarball"
+	"plimsoll/internal/printable"
 )
 
 // WorkDir is the directory in which commands run in a guest.
@@ -18,26 +18,28 @@ const WorkDir = "/work"
 // mostBrought is far more than any results have.
 const mostBrought = 64 << 30
 
-// Bring copies a directory of a guest's working directory out into the
-// directory into, if the guest has it. Of what is in it, only entries are
-// taken that into does not have yet; their names, below into, are given.
+// maxMessage is how much of a guest's error is kept, in bytes.
+const maxMessage = 4 << 10
+
+// Bring copies a directory of a guest's working directory into the directory into, if the guest has it. It skips
+// entries that into has already, and returns the names of the others, below into.
 func Bring(ctx context.Context, machineDir, name, into string) ([]string, error) {
 	r, w := io.Pipe()
-	var said bytes.Buffer
+	said := &printable.Tail{Most: maxMessage}
 	ended := make(chan error, 1)
 	go func() {
 		// An absent directory is an empty archive.
 		code, err := Run(ctx, machineDir,
 			Command{Args: []string{"sh", "-c", `cd "$1" && if [ -d "$2" ]; then exec tar -cf - -- "$2"; fi`, "sh",
 				WorkDir, name}},
-			Streams{Stdout: w, Stderr: &said})
+			Streams{Stdout: w, Stderr: said})
 		if err == nil && code != 0 {
 			err = fmt.Errorf("tar in the lab ended with status %d: %s", code, strings.TrimSpace(said.String()))
 		}
 		w.CloseWithError(err) // nil: the archive is at its end
 		ended <- err
 	}()
-	brought, err := carry.Extract(r, name, into, mostBrought)
+	brought, err := tarball.Extract(r, name, into, mostBrought)
 	r.CloseWithError(err)
 	return brought, errors.Join(err, <-ended)
 }
@@ -53,13 +55,13 @@ func Send(ctx context.Context, machineDir string, paths []string) error {
 	r, w := io.Pipe()
 	packed := make(chan error, 1)
 	go func() {
-		err := carry.Pack(w, paths...)
+		err := tarball.Pack(w, paths...)
 		w.CloseWithError(err)
 		packed <- err
 	}()
-	var said bytes.Buffer
+	said := &printable.Tail{Most: maxMessage}
 	code, err := Run(ctx, machineDir, Command{Args: []string{"tar", "-C", WorkDir, "--no-same-owner", "-xf", "-"}},
-		Streams{Stdin: r, Stdout: io.Discard, Stderr: &said})
+		Streams{Stdin: r, Stdout: io.Discard, Stderr: said})
 	_ = r.Close() // Pack ends, should it still write
 	if err == nil && code != 0 {
 		err = fmt.Errorf("tar in the lab ended with status %d: %s", code, strings.TrimSpace(said.String()))

@@ -1,6 +1,6 @@
 // Package lab makes virtual machines in which storage stacks can be tried,
 // destructively, on any machine: an image from the distribution's packages,
-// one machine with emulated NVMe drives or two that a private link joins, and
+// one machine with emulated NVMe drives or up to three on a private network, and
 // commands in them.
 //
 // A machine is a QEMU process that dies with the process that started it. Its

@@ -17,8 +17,8 @@ var (
 	labInitProgram string
 )
 
-// fitsGuests tells why a binary would not run in a guest.
-func fitsGuests(binary string) error {
+// checkBinary returns an error if a binary cannot run in a guest.
+func checkBinary(binary string) error {
 	f, err := elf.Open(binary)
 	if err != nil {
 		return fmt.Errorf("read plimsoll itself: %w", err)

@@ -18,12 +18,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/plural"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/state/filelock"
+	"plimsoll/internal/units/plural"
 )
 
-// Image is what machines start from: three files in a directory that carries
-// the hash of their recipe.
+// Image is the file system of machines: three files in a directory whose name has the hash of their recipe.
 type Image struct {
 	Dir string `json:"-"` // it may be moved
 
@@ -43,8 +43,7 @@ const (
 	imageFacts  = "image.json"  // written last: an image without it is not finished
 )
 
-// need finds programs, each with its package of Debian and Ubuntu, or tells all that
-// are missing.
+// need looks programs up, each with its package of Debian and Ubuntu. The error names all that are missing.
 func need(what string, programs ...[2]string) error {
 	var missing, packages []string
 	for _, p := range programs {
@@ -63,9 +62,12 @@ func need(what string, programs ...[2]string) error {
 
 func imageDir(dir string, r Recipe) string { return filepath.Join(dir, "images", r.Hash()) }
 
-// FindImage gives the image of a recipe below the lab's directory. Where it was not
-// built yet, the error is problem.Unsupported.
+// FindImage returns the image of a recipe below the lab's directory. The error is problem.Unsupported where it was
+// not built yet.
 func FindImage(dir string, r Recipe) (*Image, error) {
+	if err := checkTrusted(dir); err != nil {
+		return nil, err
+	}
 	i := &Image{Dir: imageDir(dir, r)}
 	text, err := os.ReadFile(filepath.Join(i.Dir, imageFacts))
 	if errors.Is(err, os.ErrNotExist) {
@@ -83,10 +85,15 @@ func FindImage(dir string, r Recipe) (*Image, error) {
 
 // RemoveImage removes the image of a recipe. Machines that run keep the files
 // that they have open.
-func RemoveImage(dir string, r Recipe) error { return os.RemoveAll(imageDir(dir, r)) }
+func RemoveImage(dir string, r Recipe) error {
+	if err := checkTrusted(dir); err != nil {
+		return err
+	}
+	return os.RemoveAll(imageDir(dir, r))
+}
 
-// Progress hears how a build goes: what is done now, which share of all is
-// behind (0 to 1), and any line that a program said.
+// Progress receives the progress of a build: the current step, the share that is done (0 to 1), and lines of
+// programs' output.
 type Progress interface {
 	Step(what string, share float64)
 }
@@ -106,11 +113,11 @@ func Build(ctx context.Context, dir string, r Recipe, p Progress) (*Image, error
 	if err := need("lab build", programs...); err != nil {
 		return nil, err
 	}
-	if err := makeDirs(filepath.Join(dir, "images"), 0o755); err != nil {
+	if err := makeDir(dir, "images", 0o755); err != nil {
 		return nil, err
 	}
 	// One build at a time; the second finds the first one's image.
-	lock, err := lockFile(filepath.Join(dir, "images/lock"), true)
+	lock, err := takeTurn(ctx, filepath.Join(dir, "images/lock"))
 	if err != nil {
 		return nil, err
 	}
@@ -190,8 +197,7 @@ const (
 	shareFilesystem    = 0.90
 )
 
-// packages lets mmdebstrap download, check and install the packages, as a tar
-// file.
+// packages makes mmdebstrap download, check and install the packages, as a tar file.
 func (b *build) packages() error {
 	b.progress.Step("reading the distribution's index", 0)
 	cmd := exec.CommandContext(b.ctx, "mmdebstrap", b.recipe.mmdebstrap(b.path("root.tar"))...)
@@ -229,14 +235,12 @@ func (b *build) packages() error {
 	return nil
 }
 
-// mayUnshare tells whether this process may have mounts of its own, which is
-// not so in many containers.
+// mayUnshare reports whether this process may make a mount namespace, which many containers forbid.
 func mayUnshare() bool {
 	return exec.Command("unshare", "--mount", "true").Run() == nil
 }
 
-// follow reads what mmdebstrap says, tells how far it is, and gives the last
-// lines.
+// follow reads mmdebstrap's output, reports progress, and returns the last lines.
 func (b *build) follow(r io.Reader) []string {
 	var last []string
 	var done, all int // times that a package is unpacked or set up
@@ -277,8 +281,7 @@ func scans(line, format string, into ...any) bool {
 	return err == nil && n == len(into)
 }
 
-// asRoot runs a program for which every file is root's: what is not root yet
-// becomes it in a user namespace.
+// asRoot runs a program that sees every file as root's: for other users in a user namespace.
 func (b *build) asRoot(name string, args ...string) error {
 	if os.Getuid() != 0 {
 		name, args = "unshare", append([]string{"--map-root-user", "--", name}, args...)
@@ -286,7 +289,7 @@ func (b *build) asRoot(name string, args ...string) error {
 	return b.run(nil, nil, name, args...)
 }
 
-// run runs a program; what it says is part of its error.
+// run runs a program; the error includes its output.
 func (b *build) run(in io.Reader, out io.Writer, name string, args ...string) error {
 	cmd := exec.CommandContext(b.ctx, name, args...)
 	var said bytes.Buffer
@@ -319,7 +322,7 @@ func (b *build) unpack() error {
 	if err != nil {
 		return err
 	}
-	b.installed = installed(string(list))
+	b.installed = installedPackages(string(list))
 	for _, name := range []string{"root/var/lib/apt/lists", "root/var/cache/apt"} {
 		if err := os.RemoveAll(b.path(name)); err != nil {
 			return err
@@ -328,8 +331,8 @@ func (b *build) unpack() error {
 	return nil
 }
 
-// installed gives name and version of the packages in dpkg's status file.
-func installed(status string) []string {
+// installedPackages returns name and version of the packages in dpkg's status file.
+func installedPackages(status string) []string {
 	var out []string
 	for paragraph := range strings.SplitSeq(status, "\n\n") {
 		var name, version string
@@ -374,7 +377,7 @@ func (b *build) kernel() error {
 	return out.Close()
 }
 
-// initrd packs what the root file system is reached with.
+// initrd packs the initial RAM disk that mounts the root file system.
 func (b *build) initrd() error {
 	modules := b.path("root/lib/modules", b.release)
 	dep, err := os.ReadFile(filepath.Join(modules, "modules.dep"))
@@ -441,20 +444,28 @@ func (b *build) filesystem() error {
 		"-d", b.path("root"), root)
 }
 
-// lockFile opens a file and locks it, for as long as it is open. Without wait
-// a lock that another process has gives unix.EWOULDBLOCK.
-func lockFile(name string, wait bool) (*os.File, error) {
+// lockFile opens a file and locks it, for as long as it is open. It fails with filelock.ErrHeld where another
+// process has it.
+func lockFile(name string) (*os.File, error) {
+	return locked(name, func(f *os.File) error { return filelock.Try(f, filelock.Alone) })
+}
+
+// turnLimit bounds the wait for another process's exclusive work; building an image takes minutes.
+const turnLimit = 30 * time.Minute
+
+// takeTurn is lockFile that waits for others.
+func takeTurn(ctx context.Context, name string) (*os.File, error) {
+	return locked(name, func(f *os.File) error { return filelock.Wait(ctx, f, filelock.Alone, turnLimit) })
+}
+
+func locked(name string, lock func(f *os.File) error) (*os.File, error) {
 	f, err := openOrMake(name, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	how := unix.LOCK_EX
-	if !wait {
-		how |= unix.LOCK_NB
-	}
-	if err := unix.Flock(int(f.Fd()), how); err != nil {
+	if err := lock(f); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("lock %s: %w", name, err)
+		return nil, err
 	}
 	return f, nil
 }

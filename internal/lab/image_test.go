@@ -120,7 +120,9 @@ I: success in 87.5848 seconds
 }
 
 func TestInstalled(t *testing.T) {
-	got := installed("Package: fio\nStatus: install ok installed\nVersion: 3.33-3\n\nPackage: dash\nVersion: 0.5\n\n")
+	got := installedPackages(
+		"Package: fio\nStatus: install ok installed\nVersion: 3.33-3\n\nPackage: dash\nVersion: 0.5\n\n",
+	)
 	if strings.Join(got, ", ") != "dash 0.5, fio 3.33-3" {
 		t.Errorf("%q", got)
 	}
@@ -161,7 +163,11 @@ func TestFindImage(t *testing.T) {
 	if err := os.MkdirAll(of, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(of, imageFacts), []byte(`{"Dir":"/where/it/was/made","kernel":"6.1"}`), 0o644); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(of, imageFacts),
+		[]byte(`{"Dir":"/where/it/was/made","kernel":"6.1"}`),
+		0o644,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if i, err := FindImage(dir, DefaultRecipe()); err != nil || i.Release != "6.1" || i.Dir != of {
@@ -182,7 +188,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lock, err := lockFile(filepath.Join(dir, "vms/run-alive/lock"), false)
+	lock, err := lockFile(filepath.Join(dir, "vms/run-alive/lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +196,7 @@ func TestSweep(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "vms/run-kept", keptFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Sweep(dir); err != nil {
+	if err := Sweep(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, "vms/*"))
@@ -201,10 +207,10 @@ func TestSweep(t *testing.T) {
 
 // A binary that no guest could start is refused before one is started.
 func TestBinariesThatFitGuests(t *testing.T) {
-	if err := fitsGuests("/bin/sh"); err == nil || !strings.Contains(err.Error(), "CGO_ENABLED=0") {
+	if err := checkBinary("/bin/sh"); err == nil || !strings.Contains(err.Error(), "CGO_ENABLED=0") {
 		t.Errorf("a dynamic program: %v", err)
 	}
-	if err := fitsGuests("image_test.go"); err == nil {
+	if err := checkBinary("image_test.go"); err == nil {
 		t.Error("a text is taken for a program")
 	}
 }

@@ -4,24 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
 
-	"golang.org/x/sys/unix"
+	"plimsoll/internal/state/filelock"
 )
 
-// Options tell what a lab is made of and where.
+// Options describe a lab.
 type Options struct {
 	Dir      string // of the lab: images, and a directory for each lab that runs
 	Binary   string // plimsoll, which the guests get
 	Machines []Machine
-	Keep     bool         // what the machines were made of stays when they end
-	Note     func(string) // hears what is being done
+	Keep     bool         // keep the machines' files when they end
+	Note     func(string) // called with each step
 }
 
-// Validate tells all that is wrong with the machines.
+// Validate returns all problems with the machines.
 func (o Options) Validate() error {
 	var problems []error
 	for _, m := range o.Machines {
@@ -71,10 +72,10 @@ func Start(ctx context.Context, o Options, name string) (_ *Lab, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := fitsGuests(o.Binary); err != nil {
+	if err := checkBinary(o.Binary); err != nil {
 		return nil, err
 	}
-	if err := Sweep(o.Dir); err != nil {
+	if err := Sweep(ctx, o.Dir); err != nil {
 		return nil, err
 	}
 	accel, err := accelerator(ctx, o.Dir, image, o.Note)
@@ -82,7 +83,7 @@ func Start(ctx context.Context, o Options, name string) (_ *Lab, err error) {
 		return nil, err
 	}
 	l := &Lab{Accelerator: accel, keep: o.Keep}
-	if err := l.claim(o.Dir, name); err != nil {
+	if err := l.claim(ctx, o.Dir, name); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -90,25 +91,23 @@ func Start(ctx context.Context, o Options, name string) (_ *Lab, err error) {
 			err = errors.Join(err, l.Close())
 		}
 	}()
-	// The target listens on the link, so it is first.
-	for i := len(o.Machines) - 1; i >= 0; i-- {
-		m := o.Machines[i]
+	for _, m := range o.Machines { // the server listens on the links, and is the first
 		if m.CPUs == 0 {
-			m.CPUs = accel.suits(len(o.Machines))
+			m.CPUs = accel.defaultCPUs(len(o.Machines))
 		}
 		o.Note("starting " + m.Name)
 		if accel.stalls(m) {
 			o.Note("this QEMU emulates " + strconv.Itoa(m.CPUs) +
 				" processors in turns, and I/O may then stand still for a minute: one processor, or QEMU 9.1, does not")
 		}
-		v, err := startMachine(filepath.Join(l.Dir, m.Name), m, files{Link: filepath.Join("..", linkFile)}, accel,
+		v, err := startMachine(filepath.Join(l.Dir, m.Name), m, files{Links: ".."}, accel,
 			o.Binary, image)
 		if err != nil {
 			return nil, fmt.Errorf("start the virtual machine %s: %w", m.Name, err)
 		}
 		l.machines = append(l.machines, v)
-		if m.Peer != "" && m.Name == Target {
-			if err := l.linked(ctx, v); err != nil {
+		if m.Name == Server {
+			if err := l.waitForLinks(ctx, v); err != nil {
 				return nil, err
 			}
 		}
@@ -123,13 +122,13 @@ func Start(ctx context.Context, o Options, name string) (_ *Lab, err error) {
 }
 
 // claim makes the lab's directory and locks it, as long as this process lives.
-func (l *Lab) claim(dir, name string) error {
+func (l *Lab) claim(ctx context.Context, dir, name string) error {
 	vms := filepath.Join(dir, "vms")
-	if err := makeDirs(vms, 0o700); err != nil {
+	if err := makeDir(dir, "vms", 0o700); err != nil {
 		return err
 	}
 	// Between making a directory and locking it, it looks like one left behind.
-	turn, err := lockFile(filepath.Join(dir, turnFile), true)
+	turn, err := takeTurn(ctx, filepath.Join(dir, turnFile))
 	if err != nil {
 		return err
 	}
@@ -143,19 +142,21 @@ func (l *Lab) claim(dir, name string) error {
 	if err != nil {
 		return err
 	}
-	l.lock, err = lockFile(filepath.Join(l.Dir, "lock"), false)
+	l.lock, err = lockFile(filepath.Join(l.Dir, "lock"))
 	return err
 }
 
-// linked waits until the target listens on the link.
-func (l *Lab) linked(ctx context.Context, v *machine) error {
-	if err := waitFor(ctx, filepath.Join(l.Dir, linkFile), v.ended); err != nil {
-		return fmt.Errorf("the private link: %w%s", err, v.lastWords())
+// waitForLinks waits until the server listens for its peers.
+func (l *Lab) waitForLinks(ctx context.Context, v *machine) error {
+	for _, peer := range v.Peers {
+		if err := waitFor(ctx, filepath.Join(l.Dir, linkFile(peer)), v.ended); err != nil {
+			return fmt.Errorf("the private network: %w%s", err, v.errorOutput())
+		}
 	}
 	return nil
 }
 
-// Close ends the machines and removes what they were made of.
+// Close stops the machines and removes their files.
 func (l *Lab) Close() error {
 	var err error
 	l.once.Do(func() {
@@ -173,16 +174,16 @@ func (l *Lab) Close() error {
 	return err
 }
 
-// turnFile is locked by who makes, or sweeps away, directories of labs.
+// turnFile is the lock for making, and sweeping away, directories of labs.
 const turnFile = "vms.lock"
 
 // keptFile marks the directory of machines that ended and were to be kept.
 const keptFile = "kept"
 
-// Machine gives the directory of a machine, in which Run runs commands.
+// Machine returns the directory of a machine, in which Run runs commands.
 func (l *Lab) Machine(name string) string { return filepath.Join(l.Dir, name) }
 
-// Ended is closed when the first of the machines ends.
+// Ended returns a channel that is closed when the first machine ends.
 func (l *Lab) Ended() <-chan struct{} {
 	any := make(chan struct{})
 	var once sync.Once
@@ -195,47 +196,61 @@ func (l *Lab) Ended() <-chan struct{} {
 	return any
 }
 
-// Why tells what ended machines said at last.
+// Why returns the last output of machines that ended.
 func (l *Lab) Why() string {
 	for _, v := range l.machines {
 		select {
 		case <-v.ended:
-			return "the virtual machine " + v.Name + " ended" + v.lastWords()
+			return "the virtual machine " + v.Name + " ended" + v.errorOutput()
 		default:
 		}
 	}
 	return ""
 }
 
-// Sweep removes what labs left behind whose process was killed. Machines do
-// not outlive it, so nobody uses what has no lock.
-func Sweep(dir string) error {
-	found, err := filepath.Glob(filepath.Join(dir, "vms", "*"))
+// Sweep removes the directories of labs whose process was killed. Their machines ended with it, so that a directory
+// without a lock is unused.
+func Sweep(ctx context.Context, dir string) error {
+	if err := checkTrusted(dir); err != nil {
+		return err
+	}
+	// Links in a directory that another user may write are not followed out of it.
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	if len(found) == 0 {
-		return nil
+	defer root.Close()
+	found, err := fs.Glob(root.FS(), "vms/*")
+	if err != nil || len(found) == 0 {
+		return err
 	}
-	turn, err := lockFile(filepath.Join(dir, turnFile), true)
+	turn, err := takeTurn(ctx, filepath.Join(dir, turnFile))
 	if err != nil {
 		return err
 	}
 	defer turn.Close()
 	var problems []error
 	for _, vm := range found {
-		if _, err := os.Stat(filepath.Join(vm, keptFile)); err == nil {
+		if _, err := root.Stat(filepath.Join(vm, keptFile)); err == nil {
 			continue
 		}
-		lock, err := lockFile(filepath.Join(vm, "lock"), false)
-		if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, os.ErrNotExist) {
-			continue // it runs, or ended meanwhile
+		lock, err := root.OpenFile(filepath.Join(vm, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it ended meanwhile
 		}
 		if err == nil {
-			err = os.RemoveAll(vm)
+			err = filelock.Try(lock, filelock.Alone)
+			if err == nil {
+				err = root.RemoveAll(vm)
+			}
 			lock.Close()
 		}
-		problems = append(problems, err)
+		if !errors.Is(err, filelock.ErrHeld) { // it runs
+			problems = append(problems, err)
+		}
 	}
 	return errors.Join(problems...)
 }

@@ -20,22 +20,21 @@ import (
 
 const qemu = "qemu-system-x86_64"
 
-// needQEMU tells what is missing to run a machine.
+// needQEMU returns an error that names the programs missing to run a machine.
 func needQEMU() error {
 	return need("the lab", [2]string{qemu, "qemu-system-x86"})
 }
 
-// bootTime is how long a guest may take to answer; the one that was seen under
-// emulation, on two busy cores, took 40 s.
+// bootTime bounds the start of a guest; under emulation on two busy cores, 40 s were observed.
 var bootTime = map[string]time.Duration{"kvm": time.Minute, "tcg": 5 * time.Minute}
 
 // machine is a running virtual machine.
 type machine struct {
 	Machine
-	dir   string
-	pid   int
-	ended chan struct{} // closed when QEMU has ended
-	said  string        // by QEMU, when it has
+	dir    string
+	pid    int
+	ended  chan struct{} // closed when QEMU has ended
+	output string        // of QEMU, once it has ended
 }
 
 // startMachine starts QEMU in the directory, which is made. The machine ends
@@ -72,8 +71,8 @@ func startMachine(dir string, m Machine, f files, accel Accelerator, binary stri
 		started <- err
 		if err == nil {
 			err = cmd.Wait()
-			if v.said = strings.TrimSpace(said.String()); v.said == "" && err != nil {
-				v.said = err.Error()
+			if v.output = strings.TrimSpace(said.String()); v.output == "" && err != nil {
+				v.output = err.Error()
 			}
 			close(v.ended)
 		}
@@ -132,7 +131,7 @@ func (v *machine) ready(ctx context.Context, accel string) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return fmt.Errorf("the virtual machine %s: %w%s", v.Name, err, v.lastWords())
+	return fmt.Errorf("the virtual machine %s: %w%s", v.Name, err, v.errorOutput())
 }
 
 func (v *machine) answers(ctx context.Context) error {
@@ -146,12 +145,12 @@ func (v *machine) answers(ctx context.Context) error {
 	return err
 }
 
-// lastWords are those of QEMU, or of the guest's console.
-func (v *machine) lastWords() string {
+// errorOutput returns the output of QEMU or, without any, the end of the guest's console.
+func (v *machine) errorOutput() string {
 	select {
 	case <-v.ended:
-		if v.said != "" {
-			return "; QEMU says:\n  " + strings.ReplaceAll(v.said, "\n", "\n  ")
+		if v.output != "" {
+			return "; QEMU says:\n  " + strings.ReplaceAll(v.output, "\n", "\n  ")
 		}
 	default:
 	}
@@ -167,7 +166,7 @@ func (v *machine) lastWords() string {
 	return "; the last lines of its console:\n  " + strings.Join(lines[max(0, len(lines)-12):], "\n  ")
 }
 
-// stop ends QEMU, which writes what it holds for its drives' files.
+// stop ends QEMU, which flushes its drives' files.
 func (v *machine) stop() {
 	_ = unix.Kill(v.pid, unix.SIGTERM) // it may have ended
 	select {

@@ -19,8 +19,7 @@ import (
 	"time"
 )
 
-// Accelerator tells how guests' instructions are executed: "kvm" by the
-// processor, "tcg" by emulation, and why.
+// Accelerator is how guests' instructions are executed: "kvm" by the processor, "tcg" by emulation, with the reason.
 type Accelerator struct {
 	Name string `json:"name"`
 	// of the emulated processors of a machine that has several: "multi" for one each, "single" for one for all; ""
@@ -28,7 +27,7 @@ type Accelerator struct {
 	Threads string `json:"threads"`
 	Why     string `json:"why"`
 
-	// What the answer holds for: it is found anew when any of them changes.
+	// Boot and the following fields identify the host that was probed: it is probed again when one of them changes.
 	Boot  string `json:"boot"`
 	QEMU  string `json:"qemu"`
 	Image string `json:"image"`
@@ -38,8 +37,7 @@ type Accelerator struct {
 // emulation is the name of the Accelerator that has no need of KVM.
 const emulation = "tcg"
 
-// probeTime is how long a guest may take to come to its first program under
-// KVM, which takes about a second.
+// probeTime bounds the time until a guest runs its first program under KVM, which takes about a second.
 const probeTime = 15 * time.Second
 
 // accelerator finds out whether KVM can be used, by starting a guest with it:
@@ -113,8 +111,7 @@ var leastThreaded = [2]int{9, 1}
 
 var versionNumber = regexp.MustCompile(`version (\d+)\.(\d+)`)
 
-// emulationThreads returns the threads that a QEMU should emulate the processors
-// of a machine in, by what it prints with --version.
+// emulationThreads returns the threading mode for emulated processors of a QEMU, from its output for --version.
 func emulationThreads(version string) string {
 	found := versionNumber.FindStringSubmatch(version)
 	if found == nil {
@@ -144,15 +141,15 @@ func (a Accelerator) processors(cpus int) (accel, smp string) {
 // but the emulation.
 func (a Accelerator) stalls(m Machine) bool { return a.Threads == "single" && m.CPUs > 1 }
 
-// suits returns how many processors machines get where nobody says.
-func (a Accelerator) suits(machines int) int {
+// defaultCPUs returns the default number of processors of each machine.
+func (a Accelerator) defaultCPUs(machines int) int {
 	if a.Threads == "single" || machines > 1 && runtime.NumCPU() < 4 {
 		return 1 // machines that wait for each other's turn are slower than small ones
 	}
 	return 2
 }
 
-// probe starts a guest under KVM and tells why that failed.
+// probe starts a guest under KVM, and returns an error if that fails.
 func probe(ctx context.Context, dir string, image *Image) error {
 	kvm, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
 	if err != nil {

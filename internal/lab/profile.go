@@ -4,16 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
-	"plimsoll/internal/suggest"
-	"plimsoll/internal/units"
+	"plimsoll/internal/field"
+	"plimsoll/internal/problem/suggest"
 )
 
-// Profile is what a drive may do at most. QEMU holds I/Os back that would go
-// beyond; it does not make a drive faster than its host, nor add the latency
-// of flash.
+// Profile is a limit on a drive's I/O. QEMU delays I/Os beyond it; it does not make a drive faster than its host, nor
+// add the latency of flash.
 type Profile struct {
 	Name   string
 	Source string // where the numbers are from, and of which model they are
@@ -22,7 +20,7 @@ type Profile struct {
 	ReadBytes, WriteBytes int64 // per second, in sequence; 0 for no limit
 }
 
-// Unlimited is the profile of a drive that gives what its host can.
+// Unlimited is the profile of a drive as fast as its host.
 const Unlimited = "none"
 
 // Profiles lists the presets.
@@ -47,9 +45,8 @@ func Profiles() []Profile {
 	}
 }
 
-// ParseProfile takes the name of a preset, or limits of the user's own:
-// "iops-read=5000,iops-write=2000,bytes-read=200MB,bytes-write=100MB", of
-// which any may be left out.
+// ParseProfile parses the name of a preset, or limits, each optional:
+// "iops-read=5000,iops-write=2000,bytes-read=200MB,bytes-write=100MB".
 func ParseProfile(text string) (Profile, error) {
 	var names []string
 	for _, p := range Profiles() {
@@ -89,21 +86,18 @@ func ParseProfile(text string) (Profile, error) {
 
 // limitValue reads a positive number, of bytes with their unit.
 func limitValue(name, value string) (int64, error) {
+	k := field.Bandwidth(1, 1<<50)
 	if strings.HasPrefix(name, "iops") {
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || n <= 0 {
-			return 0, fmt.Errorf("%s=%s: it takes a number of I/Os per second, such as 5000", name, value)
-		}
-		return n, nil
+		k = field.As[int64](field.Rate(1, 1e12).Like("5000"))
 	}
-	n, err := units.ParseSize(value)
-	if err != nil || n == 0 || n > 1<<50 {
-		return 0, fmt.Errorf("%s=%s: it takes bytes per second, such as 200MB", name, value)
+	n, err := k.Parse(value)
+	if err != nil {
+		return 0, fmt.Errorf("%s=%s: %w", name, value, err)
 	}
 	return n, nil
 }
 
-// throttling gives the profile as options of QEMU's -drive.
+// throttling returns the profile as options of QEMU's -drive.
 func (p Profile) throttling() []string {
 	var out []string
 	for _, limit := range []struct {
@@ -117,18 +111,4 @@ func (p Profile) throttling() []string {
 		}
 	}
 	return slices.Clip(out)
-}
-
-// ParseSize reads a size such as 2GiB.
-func ParseSize(what, text string, least int64) (int64, error) {
-	n, err := units.ParseSize(text)
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("%s %q: it takes a size, such as 2GiB: %w", what, text, err)
-	case n < least:
-		return 0, fmt.Errorf("%s %s: it takes at least %s", what, text, units.Bytes(uint64(least)))
-	case n > 1<<50:
-		return 0, fmt.Errorf("%s %s: that is more than a lab can hold", what, text)
-	}
-	return n, nil
 }

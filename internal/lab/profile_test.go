@@ -45,14 +45,3 @@ func TestParseProfile(t *testing.T) {
 		}
 	}
 }
-
-func TestParseSize(t *testing.T) {
-	if n, err := ParseSize("--size", "4GiB", LeastDrive); err != nil || n != 4<<30 {
-		t.Errorf("%d, %v", n, err)
-	}
-	for _, text := range []string{"", "4 apples", "1MiB", "-1GiB", "16EiB"} {
-		if n, err := ParseSize("--size", text, LeastDrive); err == nil {
-			t.Errorf("%q is read as %d", text, n)
-		}
-	}
-}

@@ -13,7 +13,7 @@ import (
 func TestArguments(t *testing.T) {
 	datadriven.RunTest(t, "testdata/qemu", func(t *testing.T, d *datadriven.TestData) string {
 		if d.Cmd == "probe" {
-			return shown(probeArguments("/image/vmlinux", "/lab/probe-1", "kvm"))
+			return displayed(probeArguments("/image/vmlinux", "/lab/probe-1", "kvm"))
 		}
 		m := Machine{CPUs: 2, Memory: 2 << 30, Name: d.Cmd}
 		accel, drives, profile, root := Accelerator{}, 0, Unlimited, "/image/root.img"
@@ -22,7 +22,7 @@ func TestArguments(t *testing.T) {
 		d.MaybeScanArgs(t, "threads", &accel.Threads)
 		d.MaybeScanArgs(t, "drives", &drives)
 		d.MaybeScanArgs(t, "profile", &profile)
-		d.MaybeScanArgs(t, "peer", &m.Peer)
+		d.MaybeScanArgs(t, "peers", &m.Peers)
 		d.MaybeScanArgs(t, "root", &root)
 		limits, err := ParseProfile(profile)
 		if err != nil {
@@ -31,11 +31,13 @@ func TestArguments(t *testing.T) {
 		for _, serial := range Serials(m.Name, drives) {
 			m.Drives = append(m.Drives, Drive{Serial: serial, Bytes: 1 << 30, Limits: limits})
 		}
-		return shown(arguments(m, files{Root: root, Kernel: "/image/vmlinux", Initrd: "initrd", Link: "../link.sock"}, accel))
+		return displayed(
+			arguments(m, files{Root: root, Kernel: "/image/vmlinux", Initrd: "initrd", Links: ".."}, accel),
+		)
 	})
 }
 
-func shown(args []string) string {
+func displayed(args []string) string {
 	var out strings.Builder
 	for i, a := range args {
 		if i > 0 && strings.HasPrefix(a, "-") {
@@ -71,11 +73,11 @@ func TestEmulationThreads(t *testing.T) {
 func TestProcessorsThatSuit(t *testing.T) {
 	old, recent, kvm := Accelerator{Name: emulation, Threads: "single"}, Accelerator{Name: emulation, Threads: "multi"},
 		Accelerator{Name: "kvm"}
-	if n := old.suits(1); n != 1 {
+	if n := old.defaultCPUs(1); n != 1 {
 		t.Errorf("%d processors", n)
 	}
 	for _, a := range []Accelerator{recent, kvm} {
-		if n := a.suits(1); n != 2 {
+		if n := a.defaultCPUs(1); n != 2 {
 			t.Errorf("%s: %d processors", a.Name, n)
 		}
 		if a.stalls(Machine{CPUs: 4}) {

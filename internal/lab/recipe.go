@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// Recipe tells what an image is made of. Two images of the same recipe are
-// interchangeable; Hash names them.
+// Recipe describes the content of an image. Two images of the same recipe are interchangeable; Hash names them.
 type Recipe struct {
 	Suite    string   `json:"suite"`    // of Debian
 	Mirrors  []string `json:"mirrors"`  // none: the distribution's own
-	Packages []string `json:"packages"` // what they depend on comes along
+	Packages []string `json:"packages"` // installed with their dependencies
 	Exclude  []string `json:"exclude"`  // paths that packages bring and the lab does not need, as patterns of dpkg
 	Early    []string `json:"early"`    // kernel modules of the initial RAM disk
 	Bytes    int64    `json:"bytes"`    // of the root file system; most of it is a hole
@@ -31,7 +30,7 @@ func DefaultRecipe() Recipe {
 			"linux-image-amd64",
 			"udev", "kmod", "procps", "util-linux", "iproute2", "iputils-ping", "busybox-static", "ca-certificates", "less",
 			"fio", "blktrace", "nvme-cli", "rdma-core", "ibverbs-providers",
-			"docker.io", "iptables", "fuse-overlayfs",
+			"docker.io", "iptables", "fuse-overlayfs", "openssh-server",
 			"lvm2", "thin-provisioning-tools", "mdadm",
 			"e2fsprogs", "xfsprogs", "btrfs-progs",
 		},
@@ -71,7 +70,7 @@ func (r Recipe) Hash() string {
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// mmdebstrap gives the arguments that make a tar file of the root file system.
+// mmdebstrap returns the arguments that make a tar file of the root file system.
 func (r Recipe) mmdebstrap(target string) []string {
 	args := []string{"--variant=minbase", "--format=tar", "--verbose", "--include=" + strings.Join(r.Packages, ",")}
 	for _, p := range r.Exclude {
@@ -80,8 +79,8 @@ func (r Recipe) mmdebstrap(target string) []string {
 	return slices.Concat(args, []string{r.Suite, target}, r.Mirrors)
 }
 
-// loadOrder gives the files of modules with all that they depend on, each
-// after what it needs. modulesDep is the kernel's modules.dep.
+// loadOrder returns the files of modules and their dependencies, each after those that it depends on. modulesDep is
+// the content of the kernel's modules.dep.
 func loadOrder(modulesDep string, modules []string) ([]string, error) {
 	needs := map[string][]string{} // by file
 	files := map[string]string{}   // by module
@@ -109,7 +108,7 @@ func loadOrder(modulesDep string, modules []string) ([]string, error) {
 	return order, nil
 }
 
-// moduleName is what modprobe calls the module of a file.
+// moduleName returns modprobe's name of a module's file.
 func moduleName(file string) string {
 	name := file[strings.LastIndex(file, "/")+1:]
 	name, _, _ = strings.Cut(name, ".ko")

@@ -16,17 +16,18 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/state/filelock"
 )
 
-// Streams are what a command in a guest is connected to.
+// Streams are the input and outputs of a command in a guest.
 type Streams struct {
 	Stdin          io.Reader // nil: it is at its end at once
 	Stdout, Stderr io.Writer
 	Sizes          <-chan [2]uint16 // rows and columns, whenever they change; nil for never
 }
 
-// interruptGrace is how long a command may take to undo what it did when it is
-// interrupted.
+// interruptGrace is how long an interrupted command may take to undo its changes.
 const interruptGrace = 30 * time.Second
 
 // Run runs a command in the machine whose directory it is, and gives its exit
@@ -49,7 +50,7 @@ func Run(ctx context.Context, machineDir string, c Command, s Streams) (int, err
 	}
 	w := &frames{w: conn}
 	if err := w.send(frameRun, text); err != nil {
-		return 0, lost(err)
+		return 0, lostError(err)
 	}
 	over := make(chan struct{})
 	defer close(over)
@@ -82,17 +83,18 @@ func greet(ctx context.Context, conn net.Conn, in *bufio.Reader) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return lost(err)
+	return lostError(err)
 }
 
-func lost(err error) error {
+// lostError returns the error for a connection to a guest that broke.
+func lostError(err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("the virtual machine does not answer any more: %w", err)
 }
 
-// feed sends what the command reads.
+// feed sends the command's input.
 func feed(w *frames, r io.Reader) {
 	b := make([]byte, 64<<10)
 	for r != nil {
@@ -121,7 +123,7 @@ func resizes(w *frames, sizes <-chan [2]uint16, over <-chan struct{}) {
 	}
 }
 
-// listen takes what the command writes, until it ends.
+// listen receives the command's output until it ends.
 func listen(ctx context.Context, in *bufio.Reader, s Streams) (int, error) {
 	var unwritten error // the first that the caller's writers gave
 	for {
@@ -134,7 +136,7 @@ func listen(ctx context.Context, in *bufio.Reader, s Streams) (int, error) {
 			if ctx.Err() != nil {
 				return 0, context.Cause(ctx)
 			}
-			return 0, lost(err)
+			return 0, lostError(err)
 		}
 		switch kind {
 		case frameStdout:
@@ -142,7 +144,7 @@ func listen(ctx context.Context, in *bufio.Reader, s Streams) (int, error) {
 		case frameStderr:
 			_, err = s.Stderr.Write(payload)
 		case frameExit:
-			var e ending
+			var e exitStatus
 			if err := json.Unmarshal(payload, &e); err != nil {
 				return 0, fmt.Errorf("the lab's agent: %w", err)
 			}
@@ -160,7 +162,7 @@ func listen(ctx context.Context, in *bufio.Reader, s Streams) (int, error) {
 	}
 }
 
-// dial takes a free port of a machine, of which QEMU has the other end.
+// dial connects to a free port of a machine, through QEMU.
 func dial(machineDir string) (net.Conn, func(), error) {
 	// Paths of sockets have 107 bytes at most, and those of directories more.
 	dir, err := os.OpenFile(machineDir, unix.O_PATH|unix.O_DIRECTORY, 0)
@@ -169,8 +171,8 @@ func dial(machineDir string) (net.Conn, func(), error) {
 	}
 	defer dir.Close()
 	for i := range ports {
-		lock, err := lockFile(filepath.Join(machineDir, portFile(i)+".lock"), false)
-		if errors.Is(err, unix.EWOULDBLOCK) {
+		lock, err := lockFile(filepath.Join(machineDir, portFile(i)+".lock"))
+		if errors.Is(err, filelock.ErrHeld) {
 			continue
 		}
 		if err != nil {

@@ -10,14 +10,18 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/problem"
 )
 
-// controlFile is the socket on which a lab that stays is told to end: whoever
-// connects to it does.
+// controlFile is the socket of a lab that stays. Connecting to it ends the lab.
 const controlFile = "control.sock"
 
-// NotUpError says that no lab was brought up.
+// NotUpError is returned where no lab is up.
 type NotUpError struct{}
+
+// Is reports whether target is problem.Invalid: there is no lab to enter.
+func (NotUpError) Is(target error) bool { return target == problem.Invalid }
 
 func (NotUpError) Error() string {
 	return "no lab is up: plimsoll lab up brings one up, and plimsoll lab run needs none"
@@ -49,7 +53,7 @@ func Stay(ctx context.Context, o Options, ready func(*Lab)) error {
 	return l.Close()
 }
 
-// control listens for those who want the lab to end.
+// control listens for requests to end the lab.
 func (l *Lab) control() (<-chan struct{}, error) {
 	dir, err := os.OpenFile(l.Dir, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -73,9 +77,9 @@ func (l *Lab) control() (<-chan struct{}, error) {
 	return told, nil
 }
 
-// Up gives the directory of a machine of the lab that stays, or a NotUpError.
-func Up(dir, name string) (string, error) {
-	if err := Sweep(dir); err != nil {
+// Up returns the directory of a machine of the lab that stays, or a NotUpError.
+func Up(ctx context.Context, dir, name string) (string, error) {
+	if err := Sweep(ctx, dir); err != nil {
 		return "", err
 	}
 	up := filepath.Join(dir, "vms", upName)
@@ -84,14 +88,15 @@ func Up(dir, name string) (string, error) {
 	}
 	machine := filepath.Join(up, name)
 	if _, err := os.Stat(machine); err != nil {
-		return "", fmt.Errorf("the lab that is up has no machine %q: it was brought up without --target", name)
+		return "", fmt.Errorf("the lab that is up has no machine %q: lab up makes more of them with --with-%s and --with-%s",
+			name, Target, Client)
 	}
 	return machine, nil
 }
 
 // Down ends the lab that stays, and returns when it is gone.
 func Down(ctx context.Context, dir string) error {
-	if _, err := Up(dir, "."); err != nil {
+	if _, err := Up(ctx, dir, "."); err != nil {
 		return err
 	}
 	up := filepath.Join(dir, "vms", upName)
@@ -102,7 +107,7 @@ func Down(ctx context.Context, dir string) error {
 	defer at.Close()
 	conn, err := net.Dial("unix", fmt.Sprintf("/proc/self/fd/%d/%s", at.Fd(), controlFile))
 	if err != nil {
-		return fmt.Errorf("tell the lab in %s to end: %w (is it still starting?)", up, err)
+		return fmt.Errorf("show the lab in %s to end: %w (is it still starting?)", up, err)
 	}
 	_ = conn.Close() // nothing is said on it
 	for {

@@ -20,7 +20,7 @@ const (
 // notices a new session within an old one.
 const (
 	frameRun    = 'r' // host: JSON of a Command; the first frame of a session, and once
-	frameStdin  = 'i' // host: what the command reads; empty at its end
+	frameStdin  = 'i' // host: input of the command; empty at its end
 	frameSize   = 'w' // host: rows and columns of its terminal
 	frameSignal = 's' // host: one byte, the number of a signal
 	frameStdout = 'o' // guest
@@ -31,7 +31,7 @@ const (
 // maxFrame is the most that a frame holds.
 const maxFrame = 1 << 20
 
-// Command is what is run in a guest.
+// Command is a command to run in a guest.
 type Command struct {
 	Args []string `json:"args"`
 	Env  []string `json:"env,omitempty"` // beside the guest's own
@@ -40,8 +40,8 @@ type Command struct {
 	Cols uint16   `json:"cols,omitempty"`
 }
 
-// ending tells how a command ended.
-type ending struct {
+// exitStatus is how a command ended.
+type exitStatus struct {
 	Code  int    `json:"code"`            // exit status; 128 and its number for a signal, as shells say it
 	Error string `json:"error,omitempty"` // why it could not be started
 }

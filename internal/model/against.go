@@ -10,7 +10,7 @@ import (
 
 // Held against a run that came later.
 
-// Against is what a run measured, beside what a model says of it.
+// Against has the measurements of a run beside the predictions of a model.
 type Against struct {
 	Run    string     `json:"run"`
 	Rows   []Compared `json:"rows"`
@@ -99,12 +99,27 @@ func (m *Model) beside(t Together) (rows []Compared, why string) {
 	return rows, ""
 }
 
-// like returns the class that asks the same of a database or device: the same parameters,
-// and, where several have these, the same name.
+// like returns the class that asks the same of a database or device: the same parameters, or the same but for the
+// number of clients; and, where several have these, the same name.
 func (m *Model) like(c Class) (best *Fitted) {
+	rank := func(f *Fitted) int {
+		switch {
+		case f.Class == c:
+			return 3
+		case c.Declared == "": // of a table, which has no parameters
+			if f.Declared == "" && f.Workload == c.Workload {
+				return 2
+			}
+		case f.Declared == c.Declared:
+			return 2
+		case f.alike(c.Declared):
+			return 1
+		}
+		return 0
+	}
 	for i := range m.Classes {
 		f := &m.Classes[i]
-		if f.Declared == c.Declared && (best == nil || f.Class == c) {
+		if r := rank(f); r > 0 && (best == nil || r > rank(best)) {
 			best = f
 		}
 	}

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,7 +54,7 @@ func (m *Model) ParseMix(text string) (all []Tenant, err error) {
 
 // Over is a factor that a prediction is made over, and its values.
 type Over struct {
-	Factor string // "n", or the key of a limit
+	Factor string // "n", "clients" of each instance, or the key of a limit
 	Values []float64
 	Unit   string // "B", "B/s", "" for a bare number
 }
@@ -72,11 +73,11 @@ func ParseOver(text string) (o Over, err error) {
 		return wrong("it is no factor with two ends")
 	}
 	o.Factor = strings.TrimSpace(factor)
-	if o.Factor == "n" {
+	if o.Factor == "n" || o.Factor == "clients" {
 		low, err := strconv.Atoi(from)
 		high, err2 := strconv.Atoi(to)
 		if err != nil || err2 != nil || low < 1 || high < low || high > 4096 {
-			return wrong("numbers of instances are whole, from 1 to 4096")
+			return wrong("numbers of instances and clients are whole, from 1 to 4096")
 		}
 		for n := low; n <= high; n += max(1, (high-low)/64) {
 			o.Values = append(o.Values, float64(n))
@@ -88,7 +89,7 @@ func ParseOver(text string) (o Over, err error) {
 		text  string
 		value *float64
 	}{{from, &low}, {to, &high}} {
-		l, err := experiment.ParseLimits("--over", o.Factor+": "+end.text)
+		l, err := parseLimit(o.Factor, end.text)
 		if err != nil {
 			return wrong(err.Error())
 		}
@@ -101,6 +102,16 @@ func ParseOver(text string) (o Over, err error) {
 		o.Values = append(o.Values, low*math.Pow(high/low, float64(i)/(steps-1)))
 	}
 	return o, nil
+}
+
+// parseLimit reads a limit of a host by its key.
+func parseLimit(key, text string) (result.Limits, error) {
+	if f, ok := ioKeys.Find(key); ok {
+		var h Host
+		err := f.Set(&h, text)
+		return h.limits(), err
+	}
+	return experiment.ParseLimits("--over", key+": "+text)
 }
 
 // limitOf is the value of a limit by its key.
@@ -118,6 +129,10 @@ func limitOf(l result.Limits, key string) (value float64, unit string) {
 		return float64(l.Read.BytesPerSecond), "B/s"
 	case "write-bandwidth":
 		return float64(l.Write.BytesPerSecond), "B/s"
+	case "iops":
+		return float64(l.IO.OperationsPerSecond), ""
+	case "bandwidth":
+		return float64(l.IO.BytesPerSecond), "B/s"
 	}
 	return 0, ""
 }
@@ -145,6 +160,15 @@ func (o Over) At(ask Ask, value float64) Ask {
 		h.Read.BytesPerSecond = int64(value)
 	case "write-bandwidth":
 		h.Write.BytesPerSecond = int64(value)
+	case "iops":
+		h.IO.OperationsPerSecond = int64(value)
+	case "bandwidth":
+		h.IO.BytesPerSecond = int64(value)
+	case "clients":
+		ask.Tenants = slices.Clone(ask.Tenants)
+		for i := range ask.Tenants {
+			ask.Tenants[i].Clients = int(value)
+		}
 	}
 	return ask
 }
@@ -164,7 +188,7 @@ func (o Over) Text(value float64) string {
 // no such limit. Processors that would be more than those of the machine come with their share of
 // those that ask.
 func (h Host) Times(key string, by float64) (Host, bool) {
-	value, _ := limitOf(result.Limits{CPUs: h.CPUs, MemoryBytes: h.MemoryBytes, Read: h.Read, Write: h.Write}, key)
+	value, _ := limitOf(h.limits(), key)
 	if value == 0 {
 		return h, false
 	}
@@ -199,10 +223,28 @@ func (m *Model) Speed(run *result.Run) (float64, error) {
 		}
 	}
 	if len(all) == 0 {
-		return 0, fmt.Errorf("run %s tells nothing of processors: it has no class of the model whose processor time was "+
+		return 0, fmt.Errorf("run %s shows nothing of processors: it has no class of the model whose processor time was "+
 			"measured. %s", run.ID, strings.Join(left, "; "))
 	}
 	return stats.Median(all), nil
+}
+
+// load returns how many clients most of a class's points had of each instance, of equals the most, and how long they
+// thought.
+func (f *Fitted) load() (clients int, think float64) {
+	most := 0
+	for _, p := range f.Points {
+		n := 0
+		for _, q := range f.Points {
+			if q.Clients == p.Clients && q.Think == p.Think {
+				n++
+			}
+		}
+		if n > most || n == most && p.Clients > clients {
+			most, clients, think = n, p.Clients, p.Think
+		}
+	}
+	return clients, think
 }
 
 // Measured returns the host that most of a class's points were measured on.

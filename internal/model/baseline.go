@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Linear is what a straight line between the nearest points of the same host says, over
-// the number of instances; beyond them, the line of the nearest two. NaN without two.
+// Linear predicts by a straight line between the nearest points of the same host, over the number of instances; beyond
+// them, by the line of the nearest two. It returns NaN without two.
 func Linear(points []Point, at Point) float64 {
 	below, above := -1, -1
 	for i, p := range points {
@@ -58,8 +58,8 @@ func sameHost(p, q Point) bool {
 	return p.Host == q.Host && p.Own == q.Own && p.Clients == q.Clients && p.Think == q.Think
 }
 
-// Gunther is what Gunther's Universal Scalability Law says, fitted to the points of the
-// same host by least squares (Gunther, Guerrilla Capacity Planning, 2007):
+// Gunther predicts by Gunther's Universal Scalability Law, fitted to the points of the same host by least squares
+// (Gunther, Guerrilla Capacity Planning, 2007):
 //
 //	rate(n) = l n / (1 + s (n - 1) + k n (n - 1))
 //

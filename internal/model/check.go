@@ -11,10 +11,12 @@ import (
 )
 
 // Check is how well a class predicts what it was not fitted to: each level in turn was
-// left out, all points of as many instances with as much memory.
+// left out, all points of as many instances and clients with as much memory.
 type Check struct {
 	Between Errors `json:"between"` // points that others lie around
 	Beyond  Errors `json:"beyond"`  // those at an end: the most instances, the least memory, ...
+
+	Chosen *Chosen `json:"chosen,omitempty"` // law that answers instead of the network
 
 	Held []Held `json:"held"` // one for each point
 }
@@ -42,6 +44,11 @@ type Held struct {
 	Beyond    bool     `json:"beyond,omitempty"`
 	Linear    Number   `json:"linear"`  // what a straight line says; null where no two points are beside it
 	Gunther   Number   `json:"gunther"` // what Gunther's law says; null where too few points are of its host
+	Power     Number   `json:"power"`   // what a line through logarithms says; null where no two points have one
+
+	// Answer is what the class would have said of it: Said, or what a law does that the other points chose.
+	Answer Estimate `json:"answer"`
+	Law    Law      `json:"law,omitempty"` // that
 }
 
 // Estimate is a number with its interval of 90%.
@@ -63,11 +70,12 @@ func (f *Fitted) check() {
 	parallel(len(held), func(i int) {
 		p := f.Points[i]
 		others := slices.DeleteFunc(slices.Clone(f.Points), func(q Point) bool {
-			return q.Instances == p.Instances && q.Memory() == p.Memory()
+			return q.Instances == p.Instances && q.Memory() == p.Memory() && q.Clients == p.Clients && q.Think == p.Think
 		})
 		held[i] = Held{Instances: p.Instances, Memory: Number(p.Memory()), Seen: Number(p.Rate()),
 			Said: Estimate{Number(math.NaN()), Number(math.NaN()), Number(math.NaN())}}
 		held[i].Linear, held[i].Gunther = Number(Linear(others, p)), Number(Gunther(others, p))
+		held[i].Power = Number(Power(others, p))
 		if len(others) < FewestPoints-1 {
 			return
 		}
@@ -90,6 +98,7 @@ func (f *Fitted) check() {
 	if b.Points == 0 {
 		b.Off = 2 * f.Check.Between.Off
 	}
+	f.Check.Chosen = choose(held, fewestHeld)
 	for i := range held {
 		f.judge(i)
 	}
@@ -139,9 +148,19 @@ func (f *Fitted) judge(i int) {
 		e.Off = f.Check.Beyond.Off
 	}
 	h.Said = around(float64(h.Said.Value), f.drawn(f.Points[i]), float64(e.Off), e.Points)
+	h.Answer = h.Said
+	c := choose(others, fewestHeld-1)
+	if c == nil || math.IsNaN(c.Law.held(h)) {
+		return
+	}
+	far := 0.0
+	if h.Beyond {
+		far = 1e-9 // as errors of those beyond are
+	}
+	h.Law, h.Answer = c.Law, c.estimate(c.Law.held(h), far)
 }
 
-// drawn is how far apart, as a standard deviation of the logarithm, fits to bring-ups
+// drawn is how far apart, as a standard deviation of the logarithm, fits to setups
 // drawn anew put a point.
 func (f *Fitted) drawn(p Point) float64 {
 	var logs []float64
@@ -163,7 +182,7 @@ func inside(held []Held, beyond bool) Number {
 	for _, h := range held {
 		if h.Beyond == beyond && !math.IsNaN(float64(h.Said.Value)) {
 			all++
-			if h.Seen >= h.Said.Low && h.Seen <= h.Said.High {
+			if h.Seen >= h.Answer.Low && h.Seen <= h.Answer.High {
 				n++
 			}
 		}
@@ -189,6 +208,7 @@ func distance(points []Point, p *Params, in instances) (far float64) {
 		}
 	}
 	outside(in.count, func(q Point) float64 { return float64(q.Instances) })
+	outside(in.clients, func(q Point) float64 { return float64(q.Clients) })
 	if in.memory < cmp.Or(float64(p.Reads.Fits), need(points), math.Inf(1)) {
 		outside(in.memory, Point.Memory)
 	}

@@ -1,13 +1,15 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
-	"plimsoll/internal/plural"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // Curve is answers over a factor.
@@ -15,6 +17,7 @@ type Curve struct {
 	Over    Over         `json:"over"`
 	Answers []CurvePoint `json:"answers"`
 	Line    *LoadLine    `json:"load_line,omitempty"`
+	NoLine  string       `json:"no_load_line,omitempty"` // why nobody knows it
 }
 
 // CurvePoint is an answer at a value of the factor; why there is none otherwise.
@@ -42,10 +45,15 @@ func (m *Model) PredictOver(ask Ask, over Over, p99 float64) (c Curve, err error
 	}
 	if over.Factor == "n" {
 		line, err := m.LoadLine(ask, int(over.Values[len(over.Values)-1]), p99)
-		if err != nil {
+		var none *noLoadLine
+		switch {
+		case errors.As(err, &none):
+			c.NoLine = none.why
+		case err != nil:
 			return c, err
+		default:
+			c.Line = &line
 		}
-		c.Line = &line
 	}
 	return c, nil
 }
@@ -125,6 +133,9 @@ func (m *Model) Section(ask Ask, c Curve) *section.Section {
 		{Head: "interval of p99", Text: true, Drop: 1}, {Head: "binds", Text: true}, {Head: "mark", Text: true}}}
 	rates, waits := section.Series{Name: "predicted"}, section.Series{Name: "predicted"}
 	s := &section.Section{Title: "What they would do over " + head, Note: "On a host of " + ask.Kind().Describe() + "."}
+	for i := range m.calibrations {
+		s.Remarks = append(s.Remarks, section.Remark{Warn: true, Text: m.calibrations[i].Text()})
+	}
 	for _, p := range c.Answers {
 		a := p.Answer
 		if a == nil {
@@ -140,6 +151,9 @@ func (m *Model) Section(ask Ask, c Curve) *section.Section {
 			mark = "load line, extrapolated"
 		} else if line {
 			mark = "load line"
+		}
+		if a.Chosen != nil {
+			mark = strings.TrimPrefix(mark+", "+string(a.Chosen.Law), ", ")
 		}
 		if a.Binds == Clients {
 			binds = section.None
@@ -157,6 +171,9 @@ func (m *Model) Section(ask Ask, c Curve) *section.Section {
 				fmt.Sprintf("%s %s: p99 of %s predicted for %s", at,
 					head, units.Latency(1e9*float64(worst.P99.Value)), worst.Class)))
 		}
+	}
+	if c.NoLine != "" {
+		s.Remarks = append(s.Remarks, section.Remark{Warn: true, Text: "no load line: " + c.NoLine})
 	}
 	seen, late := m.seenOver(ask, c)
 	rate := section.Figure{Title: "Throughput", Note: "all together", X: x, Wide: true,
@@ -185,7 +202,7 @@ func withMarks(all ...section.Series) (some []section.Series) {
 	return some
 }
 
-// seenOver is what was measured of the only class of a question on the same host, over the factor.
+// seenOver returns the measurements, over the factor, of a question's only class on the same host.
 func (m *Model) seenOver(ask Ask, c Curve) (rates, waits section.Series) {
 	rates.Name, waits.Name = "measured", "measured"
 	if len(ask.Tenants) != 1 {
@@ -229,7 +246,7 @@ func (m *Model) seenOver(ask Ask, c Curve) (rates, waits section.Series) {
 // Held shows each point that was left out of a fit, and what the others said of it.
 func (f *Fitted) Held() *section.Section {
 	t := section.Table{Caption: "each left out, and what the others said of it",
-		Columns: []section.Column{{Head: "instances"},
+		Columns: []section.Column{{Head: "instances"}, {Head: "clients", Means: "of each instance"},
 			{Head: "memory each"}, {Head: "measured"}, {Head: "said"}, {Head: "90% interval", Text: true},
 			{Head: "off"}, {Head: "line", Means: "what a straight line between the points beside it is off", Drop: 3},
 			{Head: "Gunther", Means: "what Gunther's law, fitted to the others of the same host, is off", Drop: 2},
@@ -246,6 +263,8 @@ func (f *Fitted) Held() *section.Section {
 		x = section.Axis{Label: "memory each", Of: section.Bytes, Log: true}
 		at = func(h Held) float64 { return max(1, float64(h.Memory)) }
 	}
+	load, _ := f.load()
+	levels := slices.ContainsFunc(f.Points, func(p Point) bool { return p.Clients != load })
 	inner, outer := section.Series{Name: "between others"}, section.Series{Name: "beyond all others"}
 	for i, h := range f.Check.Held {
 		said := section.Cell{}
@@ -261,8 +280,12 @@ func (f *Fitted) Held() *section.Section {
 				inner.Marks = append(inner.Marks, m)
 			}
 		}
+		clients := section.Cell{}
+		if levels {
+			clients = section.Count.Cell(float64(f.Points[i].Clients))
+		}
 		t.Rows = append(t.Rows, section.Row{Warn: h.Seen < h.Said.Low || h.Seen > h.Said.High, Cells: []section.Cell{
-			section.Count.Cell(float64(h.Instances)), section.Bytes.Cell(float64(h.Memory)),
+			section.Count.Cell(float64(h.Instances)), clients, section.Bytes.Cell(float64(h.Memory)),
 			section.Text(units.Rate(float64(h.Seen))),
 			said, Interval(section.Count, h.Said, 1), off(h.Said.Value, h.Seen), off(h.Linear, h.Seen), off(h.Gunther, h.Seen),
 			section.Text(f.Points[i].Host.Beside(f.Measured()))}})
@@ -276,7 +299,7 @@ func (f *Fitted) Held() *section.Section {
 			Wide: true}}}
 }
 
-// WorthSection shows by how much all would do more for one percent more of each resource, and what is used of it.
+// WorthSection shows how much more all would do for one percent more of each resource, and what is used of it.
 func (a *Answer) WorthSection(title string) *section.Section {
 	t := section.Table{Caption: "for one percent more of each, by how many percent all would do more",
 		Columns: []section.Column{
@@ -307,13 +330,21 @@ func (a *Answer) WorthSection(title string) *section.Section {
 				Parts: []section.FillPart{{Share: value / most, Text: name + ": " + said}}}}})
 		}
 		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{section.Text(name), section.Text(said),
-			section.Text(fmt.Sprintf("%.2f%% to %.2f%%", float64(w.Power.Low), float64(w.Power.High))), used}})
+			section.Text(w.Between()), used}})
 	}
 	s := &section.Section{Title: title, Tables: []section.Table{t}}
 	if len(fill.Rows) > 0 {
 		s.Fill = []section.Fill{fill}
 	}
 	return s
+}
+
+// Between returns the interval of what one percent more buys, in words.
+func (w Worth) Between() string {
+	if math.IsNaN(float64(w.Power.Low)) {
+		return section.NotKnown
+	}
+	return fmt.Sprintf("%.2f%% to %.2f%%", float64(w.Power.Low), float64(w.Power.High))
 }
 
 // Sections show an answer: what each class would do, and what would help.
@@ -336,6 +367,9 @@ func (a *Answer) Sections() []*section.Section {
 	}
 	for _, why := range a.Outside {
 		each.Remarks = append(each.Remarks, section.Remark{Warn: true, Text: "extrapolated: " + why})
+	}
+	if by := a.By(); by != "" {
+		each.Remarks = append(each.Remarks, section.Remark{Warn: true, Text: by})
 	}
 	return []*section.Section{each, a.WorthSection("What would help")}
 }

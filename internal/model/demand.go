@@ -20,8 +20,8 @@ type Miss struct {
 	Fits  Number `json:"fits"`  // bytes in which all fits that is read again; 0 where nothing was seen to outgrow its memory
 	Shape Number `json:"shape"`
 
-	// Times are what was seen over memory where nobody counted reads and no such curve agrees; none
-	// otherwise. Reads are then the share of what memory saves between the first and the last.
+	// Times are what was seen over memory where no such curve agrees, of the times of operations where reads were not
+	// counted; none otherwise. Scale is then what memory saves between the first and the last.
 	Times []Times `json:"times,omitempty"`
 }
 
@@ -31,13 +31,17 @@ type Times struct {
 	Times  Number `json:"times"`
 }
 
+// farBelow is the share of the least memory that was seen below which a curve through what was seen is level.
+const farBelow = 0.25
+
 // timesAt returns how many times as long an operation takes with so much memory: on the straight
-// lines between what was seen, in logarithms, and on the first of them below.
+// lines between what was seen, in logarithms, and on the first of them below, as far as farBelow.
 func timesAt(all []Times, memory float64) float64 {
 	last := len(all) - 1
 	if memory == 0 || memory >= float64(all[last].Memory) {
 		return float64(all[last].Times)
 	}
+	memory = max(memory, farBelow*float64(all[0].Memory))
 	i := 0
 	for i < last-1 && memory >= float64(all[i+1].Memory) {
 		i++
@@ -82,7 +86,7 @@ func (c Miss) agrees(all []observation) bool {
 func (c Miss) At(memory float64) float64 {
 	if last := len(c.Times) - 1; last > 0 {
 		least, most := float64(c.Times[last].Times), float64(c.Times[0].Times)
-		return (timesAt(c.Times, memory) - least) / (most - least)
+		return float64(c.Floor) + float64(c.Scale)*(timesAt(c.Times, memory)-least)/(most-least)
 	}
 	left := 1 - memory/float64(c.Fits)
 	if memory == 0 || c.Fits == 0 || left <= 0 {
@@ -152,6 +156,67 @@ func fitMiss(all []observation) Miss {
 	return best
 }
 
+// fewestBent is how many sizes of memory it takes to hold a bent curve against the others: two that lie between others.
+const fewestBent = 4
+
+// bent returns a curve of reads that may bend as it likes, of straight lines in logarithms that never rise with memory,
+// where these say sizes that are left out better than c says what it was fitted to; c otherwise.
+func (c Miss) bent(all []observation) Miss {
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b observation) int { return cmp.Compare(a.x, b.x) })
+	var sizes []observation
+	for _, o := range sorted {
+		if n := len(sizes); n > 0 && sizes[n-1].x == o.x {
+			sizes[n-1] = pooled(sizes[n-1], o)
+			continue
+		}
+		sizes = append(sizes, o)
+	}
+	if len(sizes) < fewestBent || !(sizes[0].x > 0) {
+		return c
+	}
+	// What rises with memory is chance: neighbors that do are as one.
+	level := []int{} // where each level begins
+	means := []observation{}
+	for i, o := range sizes {
+		level, means = append(level, i), append(means, o)
+		for n := len(means); n > 1 && means[n-1].y > means[n-2].y; n = len(means) {
+			means = append(means[:n-2], pooled(means[n-2], means[n-1]))
+			level = level[:n-1]
+		}
+	}
+	for n, from := range level {
+		to := len(sizes)
+		if n+1 < len(level) {
+			to = level[n+1]
+		}
+		for i := from; i < to; i++ {
+			sizes[i].y = means[n].y
+		}
+	}
+	first, last := sizes[0].y, sizes[len(sizes)-1].y
+	if first-last <= readsLeast+readsShare*last {
+		return c
+	}
+	// Few reads are as none.
+	few := Number(last + readsLeast)
+	held := c
+	held.Floor, held.Scale = (c.Floor+readsLeast)/few, c.Scale/few
+	for i := range sizes {
+		sizes[i].y = (sizes[i].y + readsLeast) / float64(few)
+	}
+	if held.agrees(sizes) {
+		return c
+	}
+	return Miss{Floor: Number(last), Scale: Number(first - last), Fits: Number(sizes[len(sizes)-1].x), Shape: 1,
+		Times: timesOf(sizes)}
+}
+
+func pooled(a, b observation) observation {
+	w := a.weight + b.weight
+	return observation{a.x, (a.weight*a.y + b.weight*b.y) / w, w}
+}
+
 // fitLevels fits floor + scale * of(x), neither below 0, by least squares of what is off
 // as a share.
 func fitLevels(all []observation, of func(float64) float64) (floor, scale Number) {
@@ -174,7 +239,7 @@ func fitLevels(all []observation, of func(float64) float64) (floor, scale Number
 	return Number(wy / w), 0
 }
 
-// Line is what an operation needs over its device reads: Base, and More for each of them.
+// Line is the time of an operation as a line over its device reads: Base, and More for each of them.
 type Line struct {
 	Base Number `json:"base"`
 	More Number `json:"more"`

@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -27,6 +28,54 @@ func TestMissCurvesAreFound(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Where reads over memory bend as no such curve does, here as TPC-C over buffer pools was published, lines through what
+// was seen do: they never rise with memory, and are level far below it and beyond.
+func TestCurvesThatBendAreFound(t *testing.T) {
+	seen := []observation{{5e9, 18.1, 1}, {10e9, 8.6, 1}, {20e9, 5.4, 1}, {30e9, 4.2, 1}, {30e9, 4.4, 1}}
+	level := fitMiss(seen)
+	got := level.bent(seen)
+	if worst := math.Abs(level.At(20e9)/5.4 - 1); len(got.Times) != 4 || worst < 0.1 {
+		t.Errorf("%+v of %+v, which is %v off", got, level, worst)
+	}
+	for i, want := range []float64{18.1, 8.6, 5.4, 4.3} {
+		if at := got.At(seen[i].x); math.Abs(at/want-1) > 1e-3 {
+			t.Errorf("%v at %v, not %v", at, seen[i].x, want)
+		}
+	}
+	if between := got.At(math.Sqrt(5e9 * 10e9)); math.Abs(between/math.Sqrt(18.1*8.6)-1) > 2e-3 {
+		t.Errorf("%v between 18.1 and 8.6", between)
+	}
+	for m, before := 1e8, math.Inf(1); m < 1e11; m *= 1.05 {
+		at := got.At(m)
+		if at > before {
+			t.Errorf("more memory reads more: %v at %v", at, m)
+		}
+		before = at
+	}
+	if got.At(1) != got.At(farBelow*5e9) || got.At(1e12) != got.At(30e9) || got.At(0) != got.At(30e9) {
+		t.Errorf("%v with 1 byte, %v with 1 TB, %v with all", got.At(1), got.At(1e12), got.At(0))
+	}
+	p := Params{Reads: got, HostCPU: Line{Base: 1}, CPU: Line{Base: 1}, Latency: Line{Base: 1}, Late: Sharp{1, 1},
+		Reach: Reach{1, 1, 1}}
+	if why := p.impossible(); why != "" {
+		t.Error(why)
+	}
+	rises := append(slices.Clone(seen[:2]), observation{15e9, 9, 1}, seen[2], seen[3])
+	pools := Miss{Floor: 100, Shape: 1}.bent(rises)
+	if a, b := pools.At(10e9), pools.At(15e9); math.Abs(a/8.8-1) > 1e-3 || math.Abs(b/8.8-1) > 1e-3 {
+		t.Errorf("%v and %v of 8.6 and 9, which are as one", a, b)
+	}
+	// A curve that agrees stays: a cache that all records want as often.
+	line := Miss{Scale: 1, Fits: 2e8, Shape: 1}
+	var straight []observation
+	for _, m := range []float64{1e9, 5e8, 2.5e8, 1.8e8, 1.5e8, 1.2e8, 1e8} {
+		straight = append(straight, observation{m, line.At(m), 1})
+	}
+	if got := fitMiss(straight).bent(straight); len(got.Times) > 0 {
+		t.Errorf("%+v of a straight line", got)
 	}
 }
 

@@ -18,7 +18,7 @@
 // by their clients: with one e for all, this is Kelly's proportional fairness (Charging
 // and rate control for elastic traffic, 1997).
 //
-// Every number has an interval of 90%: fits to bring-ups drawn anew tell how far the
+// Every number has an interval of 90%: fits to setups drawn anew tell how far the
 // parameters are known, and points that were left out of a fit tell what the form itself
 // gets wrong.
 //

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/cell"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/workload/fio"
 )
 
-// Drive is what a device can do, fitted to what fio did on it, or as a data sheet has it. What is 0 is not
-// known, and bounds nothing.
+// Drive has the rates and latencies of a device, fitted to runs of fio or taken from a data sheet. A 0 is not known,
+// and bounds nothing.
 type Drive struct {
 	Name  string `json:"name"` // of the stack
 	Line  string `json:"line,omitempty"`
@@ -33,7 +33,7 @@ type Drive struct {
 	Off    Number       `json:"off"` // of rates, as a standard deviation of the logarithm
 }
 
-// Side is what a drive does of reads, or of writes.
+// Side has the limits of a drive for reads, or for writes.
 type Side struct {
 	IOPS      Number `json:"iops"`             // at most
 	Bandwidth Number `json:"bytes_per_second"` // at most
@@ -41,7 +41,7 @@ type Side struct {
 	Sharp     Number `json:"sharpness"`        // how late waiting begins
 }
 
-// DrivePoint is what fio did on a drive, and what the parameters say of it.
+// DrivePoint is a measurement of fio on a drive, beside the fitted value.
 type DrivePoint struct {
 	Mix      string `json:"mix"`
 	Block    int64  `json:"block_bytes"`
@@ -71,7 +71,7 @@ const leastSequential = 64 << 10
 
 // drivesOf returns the drives that fio measured in a run, and the workloads that told of them.
 func drivesOf(run *result.Run) (all []Drive, told map[string]bool, reasons []string) {
-	cells := cell.Of(run)
+	cells := runview.Of(run)
 	told = map[string]bool{}
 	for _, at := range cells.Points() {
 		mix := mixOf(run, at.Mix)
@@ -133,11 +133,11 @@ func drivePoint(run *result.Run, mix result.Mix, done []*result.Trial) (p DriveP
 	p.Mix = mix.Name
 	reads, writes := 0.0, 0.0
 	for _, t := range mix.Tenants {
-		i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == t.Workload })
-		if i < 0 || run.Workloads[i].Kind != fio.Kind.Name || t.Limits != (result.Limits{}) || len(t.On) > 0 {
+		of, known := run.Workload(t.Workload)
+		if !known || of.Kind != fio.Kind.Name || t.Limits != (result.Limits{}) || len(t.On) > 0 {
 			return p, false
 		}
-		load, known := fio.LoadOf(run.Workloads[i].Declared)
+		load, known := fio.LoadOf(of.Declared)
 		if !known || !load.Direct || load.BlockBytes <= 0 {
 			return p, false
 		}
@@ -221,7 +221,7 @@ func (d *Drive) fit() (why string) {
 		d.search(side.of, side.share)
 	}
 	if d.Read.IOPS == 0 {
-		return "no random reads of fio with direct I/O, of less than 64 KiB, tell how many it does"
+		return "no random reads of fio with direct I/O, of less than 64 KiB, show how many it does"
 	}
 	off := func(x float64) (sum float64) {
 		d.Competes = Number(math.Exp(x))
@@ -280,7 +280,7 @@ func (d *Drive) search(of *Side, share float64) {
 	}
 }
 
-// said is what a drive does of a point, reads and writes together.
+// said returns the fitted I/Os a second of a point, reads and writes together; NaN where no solution is found.
 func (d *Drive) said(p *DrivePoint) Number {
 	n := &network{}
 	at := n.driveAt(0, &HostDrive{})
@@ -295,7 +295,10 @@ func (d *Drive) said(p *DrivePoint) Number {
 		base := s.share*float64(d.Read.Latency) + (1-s.share)*float64(d.Write.Latency)
 		n.flows = append(n.flows, flow{clients: s.clients, count: 1, base: base, uses: n.uses[first:len(n.uses):len(n.uses)]})
 	}
-	rates, _ := n.solve()
+	rates, _, ok := n.solve(nil)
+	if !ok {
+		return Number(math.NaN())
+	}
 	sum := 0.0
 	for _, r := range rates {
 		sum += r

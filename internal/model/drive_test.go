@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 )
 
 // flash is a drive that is simulated I/O by I/O: so many of them are served at the same time, each for a

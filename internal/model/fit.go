@@ -9,15 +9,15 @@ import (
 	"gonum.org/v1/gonum/optimize"
 	"gonum.org/v1/gonum/stat"
 
-	"plimsoll/internal/plural"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // FewestPoints is how many points a class takes: three shapes, and something to hold
 // them against.
 const FewestPoints = 3
 
-// Noise of a rate that no number of bring-ups takes away, as a share: what the form
+// Noise of a rate that no number of setups takes away, as a share: what the form
 // itself gets wrong.
 const formNoise = 0.02
 
@@ -34,7 +34,7 @@ type parameter struct {
 // searched are the parameters that no measurement gives directly. What is expected of
 // them holds them where points tell nothing.
 // Of memory of which only throughput tells, more is what it adds to an operation at most.
-func searched(calm, more float64, reads bool) []parameter {
+func searched(calm, more float64, reads, locked bool) []parameter {
 	all := []parameter{
 		{func(p *Params) *Number { return &p.Latency.Base }, calm, 1},
 		{func(p *Params) *Number { return &p.Late.Processors }, 2, 1},
@@ -46,11 +46,16 @@ func searched(calm, more float64, reads bool) []parameter {
 	if reads {
 		all = append(all, parameter{func(p *Params) *Number { return &p.Latency.More }, more, 1.5})
 	}
+	if locked {
+		all = append(all,
+			parameter{func(p *Params) *Number { return &p.Locked.Base }, calm / 10, 2},
+			parameter{func(p *Params) *Number { return &p.Locked.More }, calm / 100, 2})
+	}
 	return all
 }
 
-// fit returns the parameters that agree best with points. start is where to search from;
-// nil for what is expected.
+// fit returns the parameters that agree best with points. start is where to search from, and has the form;
+// nil for what is expected, where nothing binds inside a server.
 func fit(points []Point, start *Params) (Params, error) {
 	p := demands(points)
 	more := 300e-6
@@ -70,11 +75,15 @@ func fit(points []Point, start *Params) (Params, error) {
 			plural.Count(points[0].Clients*points[0].Instances, "client"), units.Latency(points[0].Think*1e9),
 			units.Rate(float64(points[0].Clients*points[0].Instances)/points[0].Think))
 	}
-	all := searched(calm, more, reads)
+	locked := start != nil && start.Locked != nil
+	if locked {
+		p.Locked = &Locked{}
+	}
+	all := searched(calm, more, reads, locked)
 	x := make([]float64, len(all))
 	for i, s := range all {
 		x[i] = math.Log(s.expect)
-		if start != nil {
+		if start != nil && *s.of(start) > 0 {
 			x[i] = math.Log(float64(*s.of(start)))
 		}
 	}
@@ -107,9 +116,15 @@ func fit(points []Point, start *Params) (Params, error) {
 // farthestPrior is how many spreads a parameter may be from what is expected of it.
 const farthestPrior = 8
 
-// minimize searches for the least of a function, from x.
+// minimize searches for the least of a function, from x. NaN is more than anything.
 func minimize(of func([]float64) float64, x []float64, most int) ([]float64, error) {
-	found, err := optimize.Minimize(optimize.Problem{Func: of}, x,
+	known := func(x []float64) float64 {
+		if sum := of(x); !math.IsNaN(sum) {
+			return sum
+		}
+		return math.Inf(1)
+	}
+	found, err := optimize.Minimize(optimize.Problem{Func: known}, x,
 		&optimize.Settings{FuncEvaluations: most, Converger: &optimize.FunctionConverge{Absolute: 1e-4, Iterations: 60}},
 		&optimize.NelderMead{SimplexSize: 0.3})
 	if found == nil {
@@ -156,7 +171,7 @@ func weightOf(of Point) float64 {
 	for _, u := range of.Units {
 		logs = append(logs, math.Log(float64(u.Rate)))
 	}
-	variance := 0.05 * 0.05 // of one bring-up that nothing is held against
+	variance := 0.05 * 0.05 // of one setup that nothing is held against
 	if len(logs) > 1 {
 		variance = stat.Variance(logs, nil)
 	}
@@ -175,7 +190,7 @@ func demands(points []Point) (p Params) {
 		return all
 	}
 	counted := take(Point.Memory, func(u *Unit) *Number { return &u.Reads })
-	p.Reads = fitMiss(counted)
+	p.Reads = fitMiss(counted).bent(counted)
 	p.Inferred = len(counted) == 0
 	reads := func(of Point) float64 { return p.Reads.At(of.Memory()) }
 	p.CPU = fitLine(take(reads, func(u *Unit) *Number { return &u.CPU }))
@@ -263,7 +278,7 @@ func tailOf(points []Point) (t Tail) {
 	return t
 }
 
-// redrawn returns points with bring-ups drawn anew.
+// redrawn returns points with setups drawn anew.
 func redrawn(points []Point, rng *rand.Rand) []Point {
 	out := slices.Clone(points)
 	for i := range out {

@@ -9,17 +9,17 @@ import (
 	"strings"
 	"sync"
 
-	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units/plural"
 )
 
-// draws is how many times bring-ups are drawn anew.
+// draws is how many times setups are drawn anew.
 const draws = 40
 
 // Options are those of Fit.
 type Options struct {
 	Version string       // of plimsoll, which the model keeps
-	Seed    uint64       // of the bring-ups that are drawn anew
+	Seed    uint64       // of the setups that are drawn anew
 	Step    func(string) // is told what begins; nil for nobody
 }
 
@@ -49,7 +49,7 @@ func (m *Model) declare(runs []*result.Run) {
 				continue
 			}
 			for _, w := range r.Workloads {
-				if w.Name == f.Workload && w.Declared == f.Declared {
+				if w.Name == f.Workload && w.Declared == f.Declared || f.Levels && f.alike(w.Declared) {
 					f.Kind = w.Kind
 				}
 			}
@@ -90,6 +90,7 @@ func (m *Model) fit(opt Options, observed []Observed, mixed []Together, told map
 			m.Left = append(m.Left, o.Class.Workload+": "+err.Error())
 			continue
 		}
+		f.Params = lockedWhereAsked(f.Points, f.Params)
 		m.Classes = append(m.Classes, f)
 	}
 	if len(m.Classes) == 0 && len(m.Drives) > 0 {
@@ -103,7 +104,7 @@ func (m *Model) fit(opt Options, observed []Observed, mixed []Together, told map
 	return m, nil
 }
 
-// How far classes are fitted to what they did together: how often each in turn, and how many tries; of bring-ups
+// How far classes are fitted to what they did together: how often each in turn, and how many tries; of setups
 // that are drawn anew, and of a mix that is left out, less far, as these begin near.
 const (
 	jointSweeps, jointTries = 2, 400
@@ -198,7 +199,7 @@ func (f *Fitted) judgeBeside(all []Beside) {
 	}
 }
 
-// fittedReads are what a class reads where it never ran short of memory alone, but beside others.
+// fittedReads returns the reads of a class that ran short of memory beside others alone.
 func fittedReads(alone, joint Miss) Miss {
 	if alone.Fits == 0 && len(alone.Times) == 0 {
 		joint.Floor = alone.Floor
@@ -216,7 +217,7 @@ func alikeMixes(a, b Together) bool {
 	})
 }
 
-// redrawnMixes returns mixes with bring-ups drawn anew.
+// redrawnMixes returns mixes with setups drawn anew.
 func redrawnMixes(mixes []Together, rng *rand.Rand) []Together {
 	out := slices.Clone(mixes)
 	for i := range out {

@@ -5,18 +5,19 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
-// Host is what a host, or a miniature, has for its instances. What is 0 is not limited,
-// or not known to be.
+// Host has the resources of a host, or of a scaled-down host, for its instances. A 0 is not limited, or not known to
+// be.
 type Host struct {
 	CPUs        float64     `json:"cpus,omitempty"` // that instances may use
 	MemoryBytes int64       `json:"memory_bytes,omitempty"`
 	Read        result.Rate `json:"read,omitzero"` // of all devices together
 	Write       result.Rate `json:"write,omitzero"`
+	IO          result.Rate `json:"io,omitzero"` // reads and writes together
 
 	// Machine is the number of processors that instances share with those who ask them,
 	// where the generator ran on the same host; 0 where it need not.
@@ -41,7 +42,7 @@ type HostDrive struct {
 	Delay  float64 `json:"delay_seconds,omitempty"`
 }
 
-// Target is what serves remote drives.
+// Target is a host that serves remote drives.
 type Target struct {
 	Name       string  `json:"name"`
 	CPUs       float64 `json:"cpus,omitempty"`
@@ -60,15 +61,15 @@ func (h Host) speed() float64 {
 	return 1
 }
 
-// limits are what the host has as experiment files have it.
+// limits returns the host's resources as limits of experiment files.
 func (h Host) limits() result.Limits {
-	return result.Limits{CPUs: h.CPUs, MemoryBytes: h.MemoryBytes, Read: h.Read, Write: h.Write}
+	return result.Limits{CPUs: h.CPUs, MemoryBytes: h.MemoryBytes, Read: h.Read, Write: h.Write, IO: h.IO}
 }
 
 // With returns the host with those limits in place of its own that l has.
 func (h Host) With(l result.Limits) Host {
 	all := h.limits().With(l)
-	h.CPUs, h.MemoryBytes, h.Read, h.Write = all.CPUs, all.MemoryBytes, all.Read, all.Write
+	h.CPUs, h.MemoryBytes, h.Read, h.Write, h.IO = all.CPUs, all.MemoryBytes, all.Read, all.Write, all.IO
 	return h
 }
 
@@ -121,7 +122,7 @@ func (h Host) Beside(other Host) string {
 		l.CPUs = h.CPUs
 	}
 	for _, r := range []struct{ to, a, b *result.Rate }{
-		{&l.Read, &h.Read, &other.Read}, {&l.Write, &h.Write, &other.Write},
+		{&l.Read, &h.Read, &other.Read}, {&l.Write, &h.Write, &other.Write}, {&l.IO, &h.IO, &other.IO},
 	} {
 		r.to.OperationsPerSecond = only(r.a.OperationsPerSecond, r.b.OperationsPerSecond)
 		r.to.BytesPerSecond = only(r.a.BytesPerSecond, r.b.BytesPerSecond)

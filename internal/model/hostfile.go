@@ -2,84 +2,69 @@ package model
 
 import (
 	"fmt"
-	"strconv"
+	"maps"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/units"
-	"plimsoll/internal/yamlfile"
+	"plimsoll/internal/field"
+	"plimsoll/internal/result"
 )
 
-// hostKey is a key of a file of a host that limits of experiments have not.
-type hostKey[T any] struct {
-	key string
-	set func(*T, string) error
+// Kinds of what hosts have.
+var (
+	anAmount   = field.Number(0, 1e6)
+	aRate      = field.Rate(1, 1e12).Like("200000")
+	aBandwidth = field.Bandwidth(1, 1e12)
+	aDelay     = field.Seconds(field.Duration(0, time.Minute).Like("80us"))
+)
+
+// ioKeys are limits on reads and writes together, which volumes of clouds have and no experiment sets.
+var ioKeys = field.Table[Host]{
+	field.Of("iops", "reads and writes a second of a volume together", field.As[int64](aRate),
+		func(h *Host) *int64 { return &h.IO.OperationsPerSecond }),
+	field.Of("bandwidth", "bytes a second that a volume reads and writes together", aBandwidth,
+		func(h *Host) *int64 { return &h.IO.BytesPerSecond }),
 }
 
-var hostKeys = []hostKey[Host]{
-	{"speed", amount(func(h *Host) *float64 { return &h.Speed })},
-	{"network", rated(func(h *Host) *float64 { return &h.NIC })},
-	{"machine", amount(func(h *Host) *float64 { return &h.Machine })},
+var hostKeys = append(field.Table[Host]{
+	field.Of("speed", "speed of its processors, as a factor", anAmount, func(h *Host) *float64 { return &h.Speed }),
+	field.Of("network", "bytes a second each way, to remote drives", field.As[float64](aBandwidth),
+		func(h *Host) *float64 { return &h.NIC }),
+	field.Of("machine", "processors of the machine that the host is a part of", anAmount,
+		func(h *Host) *float64 { return &h.Machine }),
+}, ioKeys...)
+
+var targetKeys = field.Table[Target]{
+	field.Of("cpus", "processors that serve", anAmount, func(t *Target) *float64 { return &t.CPUs }),
+	field.Of("io-cpu", "processor time of an I/O", aDelay, func(t *Target) *float64 { return &t.CPUSeconds }),
+	field.Of("network", "bytes a second each way", field.As[float64](aBandwidth),
+		func(t *Target) *float64 { return &t.NIC }),
+	field.Of("initiators", "hosts that share it", anAmount, func(t *Target) *float64 { return &t.Initiators }),
 }
 
-var targetKeys = []hostKey[Target]{
-	{"cpus", amount(func(t *Target) *float64 { return &t.CPUs })},
-	{"io-cpu", lasts(func(t *Target) *float64 { return &t.CPUSeconds })},
-	{"network", rated(func(t *Target) *float64 { return &t.NIC })},
-	{"initiators", amount(func(t *Target) *float64 { return &t.Initiators })},
-}
-
-var driveKeys = []hostKey[HostDrive]{
-	{"delay", lasts(func(d *HostDrive) *float64 { return &d.Delay })},
-	{"read-iops", rated(func(d *HostDrive) *float64 { return (*float64)(&d.Is.Read.IOPS) })},
-	{"write-iops", rated(func(d *HostDrive) *float64 { return (*float64)(&d.Is.Write.IOPS) })},
-	{"read-bandwidth", rated(func(d *HostDrive) *float64 { return (*float64)(&d.Is.Read.Bandwidth) })},
-	{"write-bandwidth", rated(func(d *HostDrive) *float64 { return (*float64)(&d.Is.Write.Bandwidth) })},
-	{"read-latency", lasts(func(d *HostDrive) *float64 { return (*float64)(&d.Is.Read.Latency) })},
-	{"write-latency", lasts(func(d *HostDrive) *float64 { return (*float64)(&d.Is.Write.Latency) })},
-	{"competes", amount(func(d *HostDrive) *float64 { return (*float64)(&d.Is.Competes) })},
-}
-
-func amount[T any](of func(*T) *float64) func(*T, string) error {
-	return func(t *T, text string) error {
-		x, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(x >= 0 && x <= 1e6) {
-			return fmt.Errorf("it is a number from 0 to a million, not %q", text)
-		}
-		*of(t) = x
-		return nil
-	}
-}
-
-func rated[T any](of func(*T) *float64) func(*T, string) error {
-	return func(t *T, text string) error {
-		n, err := units.ParseSize(text)
-		if err != nil || n < 1 || n > 1e12 {
-			return fmt.Errorf("it is a number above 0, such as 500MB or 200000, not %q", text)
-		}
-		*of(t) = float64(n)
-		return nil
-	}
-}
-
-func lasts[T any](of func(*T) *float64) func(*T, string) error {
-	return func(t *T, text string) error {
-		d, err := time.ParseDuration(text)
-		if err != nil || d < 0 || d > time.Minute {
-			return fmt.Errorf("it is a time with its unit, such as 80us, not %q", text)
-		}
-		*of(t) = d.Seconds()
-		return nil
-	}
+var driveKeys = field.Table[HostDrive]{
+	field.Of("delay", "time that the way to it takes", aDelay, func(d *HostDrive) *float64 { return &d.Delay }),
+	field.Of("read-iops", "reads a second", aRate, func(d *HostDrive) *float64 { return (*float64)(&d.Is.Read.IOPS) }),
+	field.Of("write-iops", "writes a second", aRate, func(d *HostDrive) *float64 { return (*float64)(&d.Is.Write.IOPS) }),
+	field.Of("read-bandwidth", "bytes a second that it reads", field.As[float64](aBandwidth),
+		func(d *HostDrive) *float64 { return (*float64)(&d.Is.Read.Bandwidth) }),
+	field.Of("write-bandwidth", "bytes a second that it writes", field.As[float64](aBandwidth),
+		func(d *HostDrive) *float64 { return (*float64)(&d.Is.Write.Bandwidth) }),
+	field.Of("read-latency", "latency of a read alone", aDelay,
+		func(d *HostDrive) *float64 { return (*float64)(&d.Is.Read.Latency) }),
+	field.Of("write-latency", "latency of a write alone", aDelay,
+		func(d *HostDrive) *float64 { return (*float64)(&d.Is.Write.Latency) }),
+	field.Of("competes", "what a write takes of what reads could have", anAmount,
+		func(d *HostDrive) *float64 { return (*float64)(&d.Is.Competes) }),
 }
 
 // ParseHost reads a file of what a host has in place of what k has: limits, as experiment files have them, and
 // its drives, with their targets. All that is wrong with it is said at once.
 func (m *Model) ParseHost(k HostKind, file string, text []byte) (HostKind, error) {
-	r := HostReader{Reader: &yamlfile.Reader{}, Model: m, Targets: map[string]*Target{}}
-	if root := r.Root(text, yamlfile.Kind{Name: "host", Begin: `begin with "memory: 64GiB"`}); root != nil {
+	r := HostReader{Reader: &field.Reader{}, Model: m, Targets: map[string]*Target{}}
+	if root := r.Root(text, field.File{Name: "host", Begin: `begin with "memory: 64GiB"`}); root != nil {
 		var targets *yaml.Node
 		for i := 0; i+1 < len(root.Content); i += 2 { // drives are of them, wherever they stand
 			if root.Content[i].Value == "targets" {
@@ -94,33 +79,23 @@ func (m *Model) ParseHost(k HostKind, file string, text []byte) (HostKind, error
 
 // HostReader reads what hosts have from mappings of a file.
 type HostReader struct {
-	*yamlfile.Reader
+	*field.Reader
 	Model   *Model
 	Targets map[string]*Target // that drives may be of
 }
 
 // Host reads what a host has in place of what k has. other are keys that the mapping has besides.
 func (r HostReader) Host(n *yaml.Node, of string, k HostKind, other map[string]func(*yaml.Node)) HostKind {
-	limits := *n
-	limits.Content = nil
-	all := setters(r.Reader, of, &k.Host, hostKeys)
-	for _, l := range experiment.LimitsByKey() {
-		all[l[0]] = func(n *yaml.Node) {
-			key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: l[0], Line: n.Line}
-			limits.Content = append(limits.Content, key, n)
-		}
-	}
+	var limits result.Limits
+	all := hostKeys.Readers(r.Reader, of, &k.Host)
+	maps.Copy(all, experiment.LimitReaders(r.Reader, of, &limits))
 	all["drives"] = func(n *yaml.Node) {
 		k.Drives = nil
 		r.Named(n, "drives of "+of, func(name string, n *yaml.Node) { k.Drives = append(k.Drives, r.drive(name, n)) })
 	}
-	for key, read := range other {
-		all[key] = read
-	}
+	maps.Copy(all, other)
 	r.Mapping(n, of, all)
-	if len(limits.Content) > 0 {
-		k.Host = k.Host.With(experiment.ReadLimits(r.Reader, &limits, of))
-	}
+	k.Host = k.Host.With(limits)
 	return k
 }
 
@@ -131,22 +106,9 @@ func (r HostReader) ReadTargets(n *yaml.Node) {
 	}
 	r.Named(n, "targets", func(name string, n *yaml.Node) {
 		t := &Target{Name: name}
-		r.Mapping(n, "target "+name, setters(r.Reader, "target "+name, t, targetKeys))
+		r.Mapping(n, "target "+name, targetKeys.Readers(r.Reader, "target "+name, t))
 		r.Targets[name] = t
 	})
-}
-
-// setters read the values of keys.
-func setters[T any](r *yamlfile.Reader, of string, to *T, keys []hostKey[T]) map[string]func(*yaml.Node) {
-	all := map[string]func(*yaml.Node){}
-	for _, k := range keys {
-		all[k.key] = func(n *yaml.Node) {
-			if err := k.set(to, n.Value); err != nil {
-				r.Problem(n, fmt.Sprintf("%s of %s: %v", k.key, of, err), "")
-			}
-		}
-	}
-	return all
 }
 
 func (r HostReader) drive(name string, n *yaml.Node) HostDrive {
@@ -170,7 +132,7 @@ func (r HostReader) drive(name string, n *yaml.Node) HostDrive {
 			known(n.Content[i+1])
 		}
 	}
-	all := setters(r.Reader, of, &d, driveKeys)
+	all := driveKeys.Readers(r.Reader, of, &d)
 	all["drive"] = func(*yaml.Node) {}
 	all["target"] = func(n *yaml.Node) {
 		if d.Target = r.Targets[n.Value]; d.Target == nil {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -19,11 +20,17 @@ type LoadLine struct {
 	Peak      int    `json:"peak"` // instances that do most
 	PeakLow   int    `json:"peak_low"`
 	PeakHigh  int    `json:"peak_high"`
-	Most      int    `json:"most"` // instances up to which was looked
+	Most      int    `json:"most"`          // instances up to which was looked
+	Law       Law    `json:"law,omitempty"` // whose it is; "" for the network of queues
 }
 
 // asMuch is the share of the most that is as much.
 const asMuch = 0.9
+
+// noLoadLine is the error of a load line that nobody knows.
+type noLoadLine struct{ why string }
+
+func (n *noLoadLine) Error() string { return n.why }
 
 // LoadLine returns how many instances of the ask's only tenant its host would carry, of 1
 // to most. limit is of p99, in seconds; 0 for none.
@@ -39,13 +46,9 @@ func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err e
 		return line, fmt.Errorf("no point of %s has a p99, so nobody knows which numbers meet an objective of it", f.Name)
 	}
 	t := &ask.Tenants[0]
-	if t.Clients == 0 {
-		t.Clients = f.Points[0].Clients
-	}
-	if t.Think < 0 {
-		t.Think = f.Points[0].Think
-	}
-	of := func(params func(*Fitted) *Params, off func(in instances) float64) (carried, peak int) {
+	t.ask(f)
+	why := ""
+	of := func(params func(*Fitted) *Params, off func(in instances) float64) (carried, peak int, ok bool) {
 		rates, within := make([]float64, most), make([]bool, most)
 		for n := range most {
 			t.Count = n + 1
@@ -53,8 +56,16 @@ func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err e
 				break
 			}
 			o := q.outcome(params, ask.Kind())
+			if !o.solved {
+				return 0, 0, false
+			}
 			in := o.in[0]
 			rates[n] = o.rates[0] * math.Exp(off(in))
+			law, lawful, without := f.lawful(in, ask.Host, distance(f.all(), &f.Params, in))
+			if why = cmp.Or(why, without); lawful {
+				rates[n] = float64(law.Value) * math.Exp(off(in))
+				line.Law = f.Check.Chosen.Law
+			}
 			mean := max(0, in.clients*in.count/rates[n]-in.think)
 			within[n] = !(limit > 0) || mean*params(f).Tail.At(mean) <= limit
 		}
@@ -69,21 +80,33 @@ func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err e
 				carried = n + 1
 			}
 		}
-		return carried, peak
+		return carried, peak, true
 	}
-	line.Instances, line.Peak = of(func(f *Fitted) *Params { return &f.Params }, func(instances) float64 { return 0 })
+	solved := false
+	line.Instances, line.Peak, solved = of(func(f *Fitted) *Params { return &f.Params },
+		func(instances) float64 { return 0 })
 	var carried, peaks []float64
 	for d := range draws {
 		// What the form itself gets wrong it gets wrong at each number anew.
 		rng := rand.New(rand.NewPCG(m.Seed, uint64(d)))
-		c, p := of(func(f *Fitted) *Params { return f.draw(d) }, func(in instances) float64 {
-			e := f.Check.Between
-			if distance(f.all(), &f.Params, in) > 0 {
-				e = f.Check.Beyond
+		c, p, ok := of(func(f *Fitted) *Params { return f.draw(d) }, func(in instances) float64 {
+			between, beyond := f.Check.Between.Off, f.Check.Beyond.Off
+			if c := f.Check.Chosen; c != nil {
+				between, beyond = c.Between, c.Beyond
 			}
-			return float64(e.Off) * rng.NormFloat64()
+			if distance(f.all(), &f.Params, in) > 0 {
+				between = beyond
+			}
+			return float64(between) * rng.NormFloat64()
 		})
+		solved = solved && ok
 		carried, peaks = append(carried, float64(c)), append(peaks, float64(p))
+	}
+	if !solved {
+		return line, &noLoadLine{errUnsolved.Error()}
+	}
+	if why != "" {
+		return line, &noLoadLine{why}
 	}
 	between := func(all []float64, best int) (low, high int) {
 		slices.Sort(all)

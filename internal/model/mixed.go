@@ -23,7 +23,7 @@ type mixed struct {
 	outcome outcome
 }
 
-// joint is what several classes are fitted to together.
+// joint has the points that several classes are fitted to together.
 type joint struct {
 	params []Params // of each class
 	alone  []seenPoints
@@ -79,13 +79,15 @@ func (j *joint) mix(classes []*Fitted, t Together) (m mixed, ok bool) {
 // off is how far a mix is from what was seen, as a sum of squares.
 func (m *mixed) off(params []Params) (sum float64) {
 	o := &m.outcome
-	if o.rates == nil {
-		o.in, o.rates = slices.Clone(m.in), slices.Clone(m.rates)
+	if o.in == nil {
+		o.in = slices.Clone(m.in)
 	}
 	for i, c := range m.of {
 		o.in[i].params = &params[c]
 	}
-	o.settle(m.host)
+	if o.settle(m.host); !o.solved {
+		return math.Inf(1)
+	}
 	reads := 0.0
 	for i := range o.in {
 		z := math.Log(o.rates[i]/m.rates[i]) / mixNoise
@@ -144,8 +146,12 @@ func (j *joint) teach(c int, f *Fitted, most int) {
 
 // search returns the parameters near p for which off, which sees p, is least, and what it is there.
 func (p *Params) search(off func() float64, most int) (Params, float64) {
+	if p.Locked != nil {
+		own := *p.Locked // which no other shares
+		p.Locked = &own
+	}
 	all := searched(float64(p.Latency.Base), math.Max(float64(p.Latency.More), 300e-6),
-		p.Reads.Scale > 0 || p.Reads.Floor > 0)
+		p.Reads.Scale > 0 || p.Reads.Floor > 0, p.Locked != nil)
 	for i := range all {
 		if now := float64(*all[i].of(p)); now > 0 {
 			all[i].expect = now

@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"plimsoll/internal/problem"
 )
 
 // SchemaVersion is the version of a model's file. It grows when a field changes its
@@ -17,20 +19,22 @@ const SchemaVersion = 3
 
 const oldestSchema = 1
 
-// kind is what a model's file says that it is.
+// kind is the kind of document in a model's file.
 const kind = "plimsoll model"
 
-// Model is what a few runs tell of what hosts would carry.
+// Model predicts throughput and latency of instances on hosts, fitted to a few runs.
 type Model struct {
 	Kind    string   `json:"kind"`
 	Schema  int      `json:"schema"`
 	Version string   `json:"version"` // of plimsoll
-	Seed    uint64   `json:"seed"`    // of the bring-ups that were drawn anew
+	Seed    uint64   `json:"seed"`    // of the setups that were drawn anew
 	Runs    []Source `json:"runs"`    // that it was fitted to
 	Left    []string `json:"left_out,omitempty"`
 	Classes []Fitted `json:"classes"`
 	Drives  []Drive  `json:"drives,omitempty"` // that fio was measured on
 	Beside  []Beside `json:"beside,omitempty"` // mixes of several classes that were measured
+
+	calibrations []Calibration // that carried it to another host
 }
 
 // Beside is a mix that was measured, and what the classes said of it, each of which was fitted to
@@ -65,7 +69,7 @@ type Fitted struct {
 	Line   string   `json:"line,omitempty"`  // of the stack
 	Drive  string   `json:"drive,omitempty"` // of the model, on which it stood; "" where nobody knows
 	Params Params   `json:"params"`
-	Drawn  []Params `json:"drawn"` // fitted to bring-ups drawn anew
+	Drawn  []Params `json:"drawn"` // fitted to setups drawn anew
 	Check  Check    `json:"check"`
 	Points []Point  `json:"points"`
 	Mixed  []Point  `json:"mixed_points,omitempty"` // beside instances of other classes
@@ -98,6 +102,10 @@ func (m *Model) Write(w io.Writer) error {
 	return e.Encode(m)
 }
 
+func notAModel() error {
+	return problem.New(problem.Invalid, "not a model, or not all of one", "plimsoll fit RUN -o model.json writes one", "")
+}
+
 // Read reads a model's file, and refuses one that another version wrote, and one whose
 // numbers cannot be.
 func Read(text []byte) (*Model, error) {
@@ -105,12 +113,10 @@ func Read(text []byte) (*Model, error) {
 		Kind   string `json:"kind"`
 		Schema int    `json:"schema"`
 	}
-	if err := json.Unmarshal(text, &head); err != nil {
-		return nil, fmt.Errorf("it is no model: %w", err)
-	}
+	err := json.Unmarshal(text, &head)
 	switch {
-	case head.Kind != kind:
-		return nil, errors.New("it is no model: `plimsoll fit RUN -o model.json` makes one")
+	case err != nil, head.Kind != kind:
+		return nil, notAModel()
 	case head.Schema < oldestSchema || head.Schema > SchemaVersion:
 		return nil, fmt.Errorf("it is a model of version %d, and this program reads versions %d to %d: fit it anew",
 			head.Schema, oldestSchema, SchemaVersion)
@@ -145,6 +151,9 @@ func Read(text []byte) (*Model, error) {
 		}
 		if !(c.Check.Between.Off >= 0) || !(c.Check.Beyond.Off >= 0) {
 			wrong("an error is below 0")
+		}
+		if l := c.Check.Chosen; l != nil && (!slices.Contains(laws[:], l.Law) || !(l.Between >= 0) || !(l.Beyond >= 0)) {
+			wrong("%q is no law, or an error of it is below 0", l.Law)
 		}
 	}
 	drives := map[string]bool{"": true}
@@ -204,6 +213,9 @@ func (p *Params) impossible() string {
 		if math.IsInf(float64(of), 0) || float64(of) < -1e3 {
 			return "a number is out of all bounds"
 		}
+	}
+	if l := p.Locked; l != nil && !(l.Base >= 0 && l.Base <= 1e6 && l.More >= 0 && l.More <= 1e6) {
+		return "locked is below 0, or out of all bounds"
 	}
 	for i, k := range p.Reads.Times {
 		if !(k.Memory > 0 && k.Times >= 1 && k.Memory < 1e18 && k.Times < 1e9) ||

@@ -7,20 +7,31 @@ import (
 	"math"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/result"
-	"plimsoll/internal/story"
+	"plimsoll/internal/testkit/runtest"
 )
 
 func density(t testing.TB) *model.Model {
 	t.Helper()
-	m, err := model.Fit(model.Options{Version: "test", Seed: 1}, story.Density(false))
+	m, err := onTwo()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// onTwo fits it once for all tests, on two processors.
+var onTwo = sync.OnceValues(func() (*model.Model, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	return fitDensity()
+})
+
+func fitDensity() (*model.Model, error) {
+	return model.Fit(model.Options{Version: "test", Seed: 1}, runtest.Density(false))
 }
 
 func written(t testing.TB, m *model.Model) string {
@@ -51,10 +62,14 @@ func TestARealRunIsPredicted(t *testing.T) {
 
 // The same runs and seed make the same file, on one processor and on two.
 func TestTheSameModelOnAnyNumberOfProcessors(t *testing.T) {
+	two := written(t, density(t))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	one := written(t, density(t))
-	runtime.GOMAXPROCS(2)
-	if two := written(t, density(t)); one != two {
+	m, err := fitDensity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := written(t, m)
+	if one != two {
 		t.Error("two processors make another model")
 	}
 	if len(one) > 200_000 {
@@ -104,8 +119,8 @@ func TestADamagedModelIsRefused(t *testing.T) {
 	}
 	class := func(m map[string]any) map[string]any { return m["classes"].([]any)[0].(map[string]any) }
 	for name, of := range map[string]struct{ text, want string }{
-		"nothing":         {"", "it is no model"},
-		"another file":    {`{"kind": "run", "schema": 1}`, "`plimsoll fit RUN -o model.json` makes one"},
+		"nothing":         {"", "not a model"},
+		"another file":    {`{"kind": "run", "schema": 1}`, "plimsoll fit RUN -o model.json writes one"},
 		"another version": {change(func(m map[string]any) { m["schema"] = 99 }), "version 99"},
 		"no classes":      {change(func(m map[string]any) { m["classes"] = nil }), "it has no class"},
 		"no points":       {change(func(m map[string]any) { class(m)["points"] = nil }), "it has 0 points"},
@@ -123,7 +138,7 @@ func TestADamagedModelIsRefused(t *testing.T) {
 		"no instances": {change(func(m map[string]any) {
 			class(m)["points"].([]any)[0].(map[string]any)["instances"] = 0
 		}), "point 1: instances"},
-		"cut off": {whole[:len(whole)/2], "it is no model"},
+		"cut off": {whole[:len(whole)/2], "not a model"},
 	} {
 		if _, err := model.Read([]byte(of.text)); err == nil || !strings.Contains(err.Error(), of.want) {
 			t.Errorf("%s: %v, and not %q", name, err, of.want)
@@ -156,7 +171,7 @@ func FuzzRead(f *testing.F) {
 
 // What the model cannot know it refuses, all at once, and says what would teach it.
 func TestWhatNobodyKnowsIsRefused(t *testing.T) {
-	run := story.Density(false)
+	run := runtest.Density(false)
 	small := *run
 	small.Trials = nil
 	for _, trial := range run.Trials {
@@ -189,7 +204,7 @@ func TestWhatNobodyKnowsIsRefused(t *testing.T) {
 
 // Runs that nothing can be learnt from say why.
 func TestRunsThatTeachNothing(t *testing.T) {
-	run := story.Density(false)
+	run := runtest.Density(false)
 	open := *run
 	open.Workloads = []result.Workload{{Name: "C", Kind: "ycsb",
 		Declared: "workload: C\nrecords: 200000\nrate: 1000\n"}}
@@ -228,7 +243,7 @@ func TestMixesAndFactorsAreRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"n=1..16": "", "memory=1GiB..8GiB": "", "cpus=0.5..4": "", "read-iops=1000..1000000": "", "n=4": "two ends",
 		"n=0..4": "whole", "n=8..4": "whole", "n=1..99999": "whole", "colour=1..2": "colour", "memory=8GiB..1GiB": "greater",
-		"cpuset=0..3": "greater", "memory=x..y": "not a size",
+		"cpuset=0..3": "greater", "memory=x..y": "takes a size",
 	} {
 		_, err := model.ParseOver(text)
 		said(t, "over "+text, err, want)

@@ -1,29 +1,37 @@
 package model
 
-import "math"
+import (
+	"math"
 
-// Resource is what may bind instances.
+	"plimsoll/internal/stats"
+)
+
+// Resource is a resource that instances may use up.
 type Resource string
 
 // The resources. The first are stations, at which operations wait for each other.
 const (
-	Processors Resource = "processors"     // of the host or miniature
-	OwnCPUs    Resource = "own cpus"       // the limit of each instance
-	Machine    Resource = "all processors" // processors that instances share with those who ask them
-	Reads      Resource = "reads"          // of devices a second
-	Writings   Resource = "writes"         //
-	ReadBytes  Resource = "read bytes"     // of devices a second
-	WriteBytes Resource = "write bytes"    //
-	Network    Resource = "network"        // of the host, to remote drives
-	TargetCPUs Resource = "target cpus"    // of what serves a remote drive
-	TargetNet  Resource = "target network" //
+	Processors Resource = "processors"             // of the host or scaled-down host
+	OwnCPUs    Resource = "own cpus"               // the limit of each instance
+	Machine    Resource = "all processors"         // processors that instances share with those who ask them
+	Reads      Resource = "reads"                  // of devices a second
+	Writings   Resource = "writes"                 //
+	ReadBytes  Resource = "read bytes"             // of devices a second
+	WriteBytes Resource = "write bytes"            //
+	IOs        Resource = "reads and writes"       // of devices a second, where one limit is on both
+	IOBytes    Resource = "bytes read and written" //
+	Network    Resource = "network"                // of the host, to remote drives
+	TargetCPUs Resource = "target cpus"            // of what serves a remote drive
+	TargetNet  Resource = "target network"         //
+
+	Inside Resource = "something inside the server, not the host" // of each instance: a lock
 
 	Drives  Resource = "drive"   // a drive as a whole, of which more is a faster one
 	Memory  Resource = "memory"  // what does not fit is read from the device again
 	Clients Resource = "clients" // none of the above: more clients would do more
 )
 
-// use is what an operation of a flow does to a station: for how many seconds it keeps it busy, and for
+// use is the load of an operation of a flow on a station: for how many seconds it keeps it busy, and for
 // how many more with each write; and how late waiting begins there (see wait). So many others use the station
 // alike: it is as busy as with all of them, and an operation waits for its own service only.
 type use struct {
@@ -43,164 +51,188 @@ type flow struct {
 
 // wait is how many times as long as its own service an operation waits for others.
 func wait(utilization, sharp float64) float64 {
-	return math.Pow(utilization, sharp) / (1 - utilization)
+	if utilization == 0 {
+		return 0
+	}
+	return math.Exp(sharp*math.Log(utilization)) / (1 - utilization)
 }
 
 // The bounds of iterations, beyond which nothing changes.
 const (
 	rounds   = 100
 	halved   = 60
-	settled  = 1e-10
+	settled  = 1e-8 // the last step, as a share of a rate: what is left is its square
+	residual = 1e-6 // of equations, as a share, that is none
 	calmest  = 0.5  // utilization at which the search begins
 	shortest = 0.05 // share of a rate that a step leaves at least
 	part     = 0.55 // of what writes are found to be more, as a logarithm, that is believed at once
 )
 
-// solve returns the rate of each flow, and what is used of each station, 0 to 1. At these rates the
-// clients' cycles last as long as they wait.
-func solve(flows []flow, stations int) (rates, used []float64) {
-	return solveFrom(flows, stations, nil)
+// search is a search for the rates of flows.
+type search struct {
+	flows     []flow
+	now, next state
+	writes    []float64 // of an operation of each flow
+	held      bool      // the writes are those, and not what rates make of them
+	load      []float64 // what one operation a second more adds to a station: by flow, then by station
+	matrix    []float64
+	memory    []float64 // of all of these
 }
 
-// solveFrom is solve that begins at rates which are near; nil for none.
-func solveFrom(flows []flow, stations int, near []float64) (rates, used []float64) {
-	s := newSearch(flows, stations, near)
+// state is the rates of flows, and what follows from them.
+type state struct {
+	rates, late []float64 // late is by how many seconds a client's cycle takes longer than its rate leaves it
+	used        []float64 // of each station, 0 to 1
+	each, waits []float64 // of each use: how long an operation keeps the station busy, and times that it waits
+}
+
+// solve finds the rate of each flow, and what is used of each station: at these rates the clients' cycles last as long
+// as they wait. It begins at rates that are near; nil for none. It reports whether the rates are a solution.
+func (s *search) solve(flows []flow, stations int, near []float64) (ok bool) {
+	s.begin(flows, stations, near)
+	if s.climb(); s.off() < residual {
+		return true
+	}
+	// What operations write depends on their rates, and makes the climb a rough one: then they are found in turn.
+	s.held = true
 	for range rounds {
 		s.climb()
-		// An operation's writes depend on its rate, and that on what it writes.
-		if s.rewrite(part) < settled {
+		if s.rewrite() < settled {
 			break
 		}
 	}
-	return s.rates, s.used
+	s.held = false
+	return s.follow(&s.now) < 1 && s.off() < residual
 }
 
-// search is a search for the rates of flows.
-type search struct {
-	flows       []flow
-	rates, used []float64
-
-	each           []float64 // how long an operation keeps a station busy: by flow, then by use
-	busy           []float64 // the same by flow, then by station
-	writes         []float64 // of an operation of each flow
-	next, nextUsed []float64
-	matrix         []float64
+// off returns how far the cycles are off, as a share: the most of any flow.
+func (s *search) off() (most float64) {
+	for i := range s.flows {
+		if s.now.rates[i] != 0 {
+			most = max(most, math.Abs(s.now.late[i])*s.now.rates[i]/s.flows[i].clients)
+		}
+	}
+	return most
 }
 
-func newSearch(flows []flow, stations int, near []float64) *search {
-	n := len(flows)
-	uses := 0
+// begin makes room for a search, and finds rates at which no station is full.
+func (s *search) begin(flows []flow, stations int, near []float64) {
+	n, uses := len(flows), 0
 	for i := range flows {
 		uses += len(flows[i].uses)
 	}
-	memory := make([]float64, 3*n+2*stations+n*stations+n*(n+1)+uses)
+	need := n + n*stations + n*(n+1) + 2*(2*n+stations+2*uses)
+	if len(s.memory) < need {
+		s.memory = make([]float64, need)
+	}
+	memory := s.memory
 	take := func(k int) (part []float64) {
 		part, memory = memory[:k:k], memory[k:]
 		return part
 	}
-	s := &search{flows: flows, rates: take(n), used: take(stations), each: take(uses), busy: take(n * stations),
-		writes: take(n), next: take(n), nextUsed: take(stations), matrix: take(n * (n + 1))}
-	for i := range flows {
-		if flows[i].clients > 0 {
-			s.rates[i] = flows[i].clients / flows[i].base
-		}
+	s.flows, s.writes, s.load, s.matrix = flows, take(n), take(n*stations), take(n*(n+1))
+	for _, at := range []*state{&s.now, &s.next} {
+		*at = state{rates: take(n), late: take(n), used: take(stations), each: take(uses), waits: take(uses)}
 	}
 	if near != nil {
-		copy(s.rates, near)
-		if s.rewrite(1); s.utilize(s.rates, s.used) < 1 {
-			return s
+		copy(s.now.rates, near)
+	} else {
+		for i := range flows {
+			s.now.rates[i] = 0
+			if flows[i].clients > 0 {
+				s.now.rates[i] = flows[i].clients / flows[i].base
+			}
 		}
 	}
-	s.rewrite(1)
-	for full := s.utilize(s.rates, s.used); full > calmest; full = s.utilize(s.rates, s.used) {
-		for i := range s.rates {
-			s.rates[i] *= 0.999 * calmest / full
+	full := s.follow(&s.now)
+	if near != nil && full < 1 {
+		return
+	}
+	for ; full > calmest; full = s.follow(&s.now) {
+		for i := range s.now.rates {
+			s.now.rates[i] *= 0.999 * calmest / full
 		}
 	}
-	s.rewrite(1)
-	return s
 }
 
-// rewrite notes anew how much operations write, a part of the way to what their rates say. It returns how
-// far that is, as a logarithm.
-func (s *search) rewrite(part float64) (far float64) {
-	stations, at := len(s.used), 0
-	clear(s.busy)
+// rewrite notes anew how much operations write, a part of the way to what their rates say, and leaves no station full.
+// It returns how far that is, as a logarithm.
+func (s *search) rewrite() (far float64) {
 	for i := range s.flows {
 		f := &s.flows[i]
-		writes := f.writes.At(s.rates[i] / f.count)
+		writes := f.writes.At(s.now.rates[i] / f.count)
 		if before := s.writes[i]; before > 0 && writes > 0 {
 			apart := math.Log(writes / before)
 			far = max(far, math.Abs(apart))
 			writes = before * math.Exp(part*apart)
 		}
 		s.writes[i] = writes
-		for j := range f.uses {
-			u := &f.uses[j]
-			s.each[at] = u.fixed + u.writes*writes
-			s.busy[i*stations+u.station] += (1 + u.others) * s.each[at]
-			at++
+	}
+	for s.follow(&s.now) >= 1 {
+		for i := range s.now.rates {
+			s.now.rates[i] *= calmest
 		}
 	}
 	return far
 }
 
-// utilize adds up what flows use of each station at some rates; it returns the most.
-func (s *search) utilize(rates, used []float64) (most float64) {
-	clear(used)
+// follow finds what follows from the rates, as far as no station is full. It returns the most that is used of one.
+func (s *search) follow(a *state) (most float64) {
+	clear(a.used)
 	at := 0
 	for i := range s.flows {
-		for j := range s.flows[i].uses {
-			u := &s.flows[i].uses[j]
-			used[u.station] += rates[i] * (1 + u.others) * s.each[at]
-			most = max(most, used[u.station])
+		f := &s.flows[i]
+		if !s.held {
+			s.writes[i] = f.writes.At(a.rates[i] / f.count)
+		}
+		for j := range f.uses {
+			u := &f.uses[j]
+			a.each[at] = u.fixed + u.writes*s.writes[i]
+			a.used[u.station] += a.rates[i] * (1 + u.others) * a.each[at]
+			most = max(most, a.used[u.station])
+			at++
+		}
+	}
+	if most >= 1 {
+		return most
+	}
+	at = 0
+	for i := range s.flows {
+		f := &s.flows[i]
+		a.late[i] = f.base - f.clients/a.rates[i]
+		for j := range f.uses {
+			u := &f.uses[j]
+			a.waits[at] = wait(a.used[u.station], u.sharp)
+			a.late[i] += a.each[at] * a.waits[at]
 			at++
 		}
 	}
 	return most
 }
 
-// late is by how many seconds a cycle of a client takes longer than its rate leaves it. The flow's uses
-// begin at at.
-func (s *search) late(i, at int, rate float64, used []float64) float64 {
-	f := &s.flows[i]
-	seconds := f.base - f.clients/rate
-	for j := range f.uses {
-		u := &f.uses[j]
-		seconds += s.each[at+j] * wait(used[u.station], u.sharp)
-	}
-	return seconds
-}
-
-// climb finds the rates for what operations keep busy now. Where waiting begins as late for all, they are
-// the maximum of a concave function, which Newton's method climbs in steps that stay short of every bound.
+// climb finds the rates. Where waiting begins as late for all, and operations always write as much, they are the
+// maximum of a concave function, which Newton's method climbs in steps that stay short of every bound.
 func (s *search) climb() {
-	n, stations := len(s.flows), len(s.used)
+	n := len(s.flows)
 	w := n + 1
-	for s.utilize(s.rates, s.used) >= 1 { // by what is written more
-		for i := range s.rates {
-			s.rates[i] *= calmest
-		}
-	}
 	for range rounds {
-		promised, change := s.step(n, stations, w)
-		if change < settled || math.IsNaN(change) {
+		promised, change := s.step()
+		if math.IsNaN(change) {
 			return
 		}
 		size, climbed := 1.0, false
 		for range halved {
 			inside := true
 			for i := range n {
-				s.next[i] = s.rates[i] + size*s.matrix[i*w+n]
-				inside = inside && s.next[i] >= shortest*s.rates[i]
+				s.next.rates[i] = s.now.rates[i] + size*s.matrix[i*w+n]
+				inside = inside && s.next.rates[i] >= shortest*s.now.rates[i]
 			}
-			if inside && s.utilize(s.next, s.nextUsed) < 1 {
-				behind, at := 0.0, 0 // of the climb, at the end of the step
+			if inside && s.follow(&s.next) < 1 {
+				behind := 0.0 // of the climb, at the end of the step
 				for i := range n {
-					if s.rates[i] > 0 {
-						behind += s.late(i, at, s.next[i], s.nextUsed) * s.matrix[i*w+n]
+					if s.now.rates[i] > 0 {
+						behind += s.next.late[i] * s.matrix[i*w+n]
 					}
-					at += len(s.flows[i].uses)
 				}
 				if behind <= 0.5*promised || change < 1e-6 {
 					climbed = true
@@ -212,78 +244,66 @@ func (s *search) climb() {
 		if !climbed {
 			return // as far as numbers go
 		}
-		copy(s.rates, s.next)
-		copy(s.used, s.nextUsed)
+		s.now, s.next = s.next, s.now
+		if change < settled {
+			return
+		}
 	}
 }
 
 // step leaves Newton's step in the last column of the matrix, and returns how steep the climb is along it
 // and the largest change of a rate, as a share.
-func (s *search) step(n, stations, w int) (steep, change float64) {
+func (s *search) step() (steep, change float64) {
+	n, stations, a := len(s.flows), len(s.now.used), &s.now
+	w := n + 1
 	clear(s.matrix)
+	clear(s.load)
 	at := 0
+	for i := range s.flows {
+		for j := range s.flows[i].uses {
+			u := &s.flows[i].uses[j]
+			s.load[i*stations+u.station] += (1 + u.others) * (a.each[at] + s.batch(i)*(a.each[at]-u.fixed))
+			at++
+		}
+	}
+	at = 0
 	for i := range s.flows {
 		f := &s.flows[i]
 		row := s.matrix[i*w : (i+1)*w]
-		if s.rates[i] == 0 {
+		if a.rates[i] == 0 {
 			row[i] = 1
 			at += len(f.uses)
 			continue
 		}
-		row[i] = f.clients / (s.rates[i] * s.rates[i])
-		row[n] = -s.late(i, at, s.rates[i], s.used)
-		s.next[i] = row[n]
+		row[i] = f.clients / (a.rates[i] * a.rates[i])
+		row[n] = -a.late[i]
 		for j := range f.uses {
 			u := &f.uses[j]
-			full := s.used[u.station]
-			if full == 0 {
-				continue
+			if full := a.used[u.station]; full > 0 {
+				row[i] += s.batch(i) * (a.each[at] - u.fixed) * a.waits[at] / a.rates[i]
+				slope := a.each[at] * a.waits[at] * (u.sharp/full + 1/(1-full))
+				for k := range n {
+					row[k] += slope * s.load[k*stations+u.station]
+				}
 			}
-			slope := s.each[at+j] * wait(full, u.sharp) * (u.sharp/full + 1/(1-full))
-			for k := range n {
-				row[k] += slope * s.busy[k*stations+u.station]
-			}
+			at++
 		}
-		at += len(f.uses)
 	}
-	eliminate(s.matrix, n)
+	stats.Eliminate(s.matrix, n)
 	for i := range n {
-		if s.rates[i] > 0 {
+		if a.rates[i] > 0 {
 			step := s.matrix[i*w+n]
-			steep += step * s.next[i]
-			change = max(change, math.Abs(step)/s.rates[i])
+			steep -= step * a.late[i]
+			change = max(change, math.Abs(step)/a.rates[i])
 		}
 	}
 	return math.Abs(steep), change
 }
 
-// eliminate solves n linear equations, each a row of n coefficients and what they come to, which the
-// solution takes the place of.
-func eliminate(m []float64, n int) {
-	w := n + 1
-	for c := range n {
-		best := c
-		for r := c + 1; r < n; r++ {
-			if math.Abs(m[r*w+c]) > math.Abs(m[best*w+c]) {
-				best = r
-			}
-		}
-		if best != c {
-			for k := range w {
-				m[c*w+k], m[best*w+k] = m[best*w+k], m[c*w+k]
-			}
-		}
-		for r := range n {
-			if r == c || m[r*w+c] == 0 {
-				continue
-			}
-			by := m[r*w+c] / m[c*w+c]
-			for k := c; k < w; k++ {
-				m[r*w+k] -= by * m[c*w+k]
-			}
-		}
+// batch returns by which power of a flow's rate its operations write more.
+func (s *search) batch(i int) float64 {
+	if s.held {
+		return 0
 	}
-	for r := range n {
-		m[r*w+n] /= m[r*w+r]
-	}
+	return float64(s.flows[i].writes.Batch)
 }

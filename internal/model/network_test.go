@@ -111,3 +111,10 @@ func TestTheRateIsTheLeastBound(t *testing.T) {
 		}
 	}
 }
+
+// solve returns the rates of flows, and what is used of each station.
+func solve(flows []flow, stations int) (rates, used []float64) {
+	var s search
+	s.solve(flows, stations, nil)
+	return s.now.rates, s.now.used
+}

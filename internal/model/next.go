@@ -10,10 +10,11 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"plimsoll/internal/plural"
-	"plimsoll/internal/points"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/imports/points"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
+	"plimsoll/internal/workload"
 )
 
 // Next is the run that would tell most about a question for its time.
@@ -27,7 +28,7 @@ type Next struct {
 	classes []*Fitted
 }
 
-// What a run of one point takes: so many bring-ups, each with a ramp and a window, and a while for each instance.
+// What a run of one point takes: so many setups, each with a ramp and a window, and a while for each instance.
 const (
 	nextBringUps     = 4
 	nextRuntime      = 3.0 // s
@@ -36,11 +37,11 @@ const (
 	secondsOfEach    = 1.0
 )
 
-// bringUpNoise is how far apart bring-ups of one point are, as a logarithm.
+// bringUpNoise is how far apart setups of one point are, as a logarithm.
 const bringUpNoise = 0.05
 
 // Next returns the run of those that could be made that shrinks the interval of a question most for its time:
-// other numbers of instances, other sizes of memory, and what is asked itself. How much one would, fits to bring-ups
+// other numbers of instances, other sizes of memory, and what is asked itself. How much one would, fits to setups
 // drawn anew tell: where they differ about both in the same way, measuring the one tells the other. A run that the
 // question then lies within also takes away what extrapolation adds.
 func (m *Model) Next(ask Ask) (best Next, err error) {
@@ -52,7 +53,7 @@ func (m *Model) Next(ask Ask) (best Next, err error) {
 	for _, t := range ask.Tenants {
 		f, _ := m.Find(t.Class) // Predict found it
 		if f.Kind == "" || f.Kind == points.Kind || f.Line == "" {
-			return best, fmt.Errorf("%s was measured elsewhere, or by an older version: nothing tells how to run it", f.Name)
+			return best, fmt.Errorf("%s was imported, or measured by an older version: nothing shows how to run it", f.Name)
 		}
 		classes = append(classes, f)
 	}
@@ -102,7 +103,7 @@ func (m *Model) Next(ask Ask) (best Next, err error) {
 // width is an interval's upper end over its lower one; NaN where it is not known.
 func width(e Estimate) float64 { return float64(e.High / e.Low) }
 
-// drawn are the logarithms of what fits to bring-ups drawn anew say of a question.
+// drawn are the logarithms of what fits to setups drawn anew say of a question.
 func (m *Model) drawn(q question, kind HostKind) []float64 {
 	all := make([]float64, draws)
 	parallel(draws, func(d int) {
@@ -158,7 +159,7 @@ func candidates(ask Ask, classes []*Fitted) (all []Next) {
 	add := func(tenants []Tenant, host Host) {
 		for _, f := range classes {
 			if len(classes) == 1 && slices.ContainsFunc(f.Points, func(p Point) bool {
-				return p.Host == host && p.Instances == tenants[0].Count
+				return p.Host == host && p.Instances == tenants[0].Count && p.Clients == tenants[0].Clients
 			}) {
 				return
 			}
@@ -177,7 +178,7 @@ func candidates(ask Ask, classes []*Fitted) (all []Next) {
 	for _, h := range hosts {
 		h.Speed, h.NIC = ask.Host.Speed, ask.Host.NIC
 		if h.MemoryBytes > 0 && float64(h.MemoryBytes) > 4*float64(measured.MemoryBytes) {
-			continue // no miniature of the host at hand
+			continue // no scaled-down host of the host at hand
 		}
 		add(ask.Tenants, h)
 		for _, by := range []float64{0.5, 0.75, 1.25, 1.5} {
@@ -205,7 +206,7 @@ func (n Next) WriteExperiment(w io.Writer) error {
 	if !math.IsNaN(float64(n.Before)) {
 		before = fmt.Sprintf("%s times its lower end before", units.Digits(float64(n.Before)))
 	}
-	fmt.Fprintf(&b, "# The run that tells most about a question to a model for its time: %s.\n", plural.And(what))
+	fmt.Fprintf(&b, "# The run that shows most about a question to a model for its time: %s.\n", plural.And(what))
 	fmt.Fprintf(&b, "# The upper end of the interval is %s, and some %s times behind it.\n", before,
 		units.Digits(float64(n.After)))
 	fmt.Fprintf(&b, "# Fit the model anew then, to this run and to those that it was fitted to.\n#\n")
@@ -213,9 +214,12 @@ func (n Next) WriteExperiment(w io.Writer) error {
 	fmt.Fprintf(&b, "name: next\nquestion: What do %s do together here?\n", strings.Join(what, " and "))
 	fmt.Fprintf(&b, "repeat: %d\ntrials: 1\nruntime: %gs\nramp: %gs\nstacks:\n", nextBringUps, nextRuntime, nextRamp)
 	fmt.Fprintf(&b, "  %s: %s\nworkloads:\n", n.classes[0].Stack, n.classes[0].Line)
-	for _, f := range n.classes {
+	for i, f := range n.classes {
 		fmt.Fprintf(&b, "  %s:\n    %s:\n", f.Workload, f.Kind)
-		for line := range strings.Lines(strings.TrimRight(f.Declared, "\n") + "\n") {
+		if f.Levels {
+			fmt.Fprintf(&b, "      threads: %d\n", n.Tenants[i].Clients)
+		}
+		for line := range strings.Lines(strings.TrimRight(workload.DeclaredWithUnits(f.Declared), "\n") + "\n") {
 			b.WriteString("      " + line)
 		}
 	}
@@ -243,14 +247,14 @@ func (n Next) WriteExperiment(w io.Writer) error {
 	return err
 }
 
-// limits are what a miniature takes for the run; none where it is of the whole host.
+// limits returns the limits of the scaled-down host of the run; none for a run of the whole host.
 func (n Next) limits() result.Limits {
 	l := n.Host.limits()
 	measured := n.classes[0].Measured()
 	if n.Host.CPUs >= n.Host.Machine {
 		l.CPUs = 0
 	}
-	unlimited := l.CPUs == 0 && l.Read == (result.Rate{}) && l.Write == (result.Rate{})
+	unlimited := l.CPUs == 0 && l.Read == (result.Rate{}) && l.Write == (result.Rate{}) && l.IO == (result.Rate{})
 	if unlimited && n.Host.MemoryBytes == measured.MemoryBytes {
 		l.MemoryBytes = 0
 	}

@@ -45,7 +45,7 @@ func TestTheNextRunTells(t *testing.T) {
 		}
 	}
 	c.Kind = ""
-	if _, err := m.Next(ask(6, func(*model.Host) {})); err == nil || !strings.Contains(err.Error(), "measured elsewhere") {
+	if _, err := m.Next(ask(6, func(*model.Host) {})); err == nil || !strings.Contains(err.Error(), "was imported") {
 		t.Errorf("of points that nobody can run: %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/claims"
+	"plimsoll/internal/finding/published/claims"
 	"plimsoll/internal/model"
 	"plimsoll/internal/result"
 )
@@ -104,8 +104,8 @@ func peak(of func(n int) float64) (at int) {
 	return at
 }
 
-// Of the published results that a model is to give, docs/model.md has what it says of each and why it says nothing
-// of others.
+// Of the published results that a model is to give, docs/evidence/model-checks.md has what it says of each and why it
+// says nothing of others.
 func TestWhatThePapersMeasured(t *testing.T) {
 	p := newPaper()
 	one := func(n int, memory float64, drives int) float64 {
@@ -147,7 +147,7 @@ func TestWhatThePapersMeasured(t *testing.T) {
 	}{{paperMemory / 2, 1}, {paperMemory, 1}, {paperMemory, 2}} {
 		moves[i] = peak(func(n int) float64 { return one(n, h.memory, h.drives) })
 	}
-	text, err := os.ReadFile("../../docs/model.md")
+	text, err := os.ReadFile("../../docs/evidence/model-checks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestWhatThePapersMeasured(t *testing.T) {
 			row = fmt.Sprintf("| `%s` | %d, %d, %d |", c.ID, moves[0], moves[1], moves[2])
 		}
 		if !strings.Contains(string(text), row) {
-			t.Errorf("docs/model.md lacks this of %s: %s", c.ID, row)
+			t.Errorf("docs/evidence/model-checks.md lacks this of %s: %s", c.ID, row)
 		}
 	}
 }

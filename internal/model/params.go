@@ -2,7 +2,7 @@ package model
 
 import "math"
 
-// Params are what is fitted of a class.
+// Params are the fitted parameters of a class.
 type Params struct {
 	Reads      Miss   `json:"reads"`
 	Inferred   bool   `json:"reads_inferred,omitempty"` // reads are the share of what memory saves: nobody counted them
@@ -12,10 +12,24 @@ type Params struct {
 	ReadBytes  Number `json:"bytes_per_read"`
 	WriteBytes Number `json:"bytes_per_write"`
 
+	Locked *Locked `json:"locked,omitempty"` // what binds inside a server; nil where points do not ask for it
+
 	Latency Line  `json:"latency_seconds"` // of an operation that waits for nobody, over its reads
 	Late    Sharp `json:"sharpness"`
 	Reach   Reach `json:"reach"`
 	Tail    Tail  `json:"tail"`
+}
+
+// Locked is for how many seconds an operation keeps to itself what only one of a server can have at a time, such as a
+// lock: with each client more, it is longer, so that throughput falls while no resource of the host is short.
+type Locked struct {
+	Base Number `json:"base"` // with one client
+	More Number `json:"more"` // and with each more
+}
+
+// With returns it where so many clients ask a server.
+func (l *Locked) With(clients float64) float64 {
+	return float64(l.Base) + float64(l.More)*max(0, clients-1)
 }
 
 // Sharp is how late operations begin to wait for each other as a station fills up: the
@@ -36,7 +50,7 @@ type Reach struct {
 // as operations begin to wait, and falls again where all wait as long.
 type Tail []Knot
 
-// Knot is what was measured of one point.
+// Knot is a measured point of a curve.
 type Knot struct {
 	Mean  Number `json:"mean"`  // s
 	Times Number `json:"times"` // p99 / mean

@@ -28,9 +28,10 @@ type station struct {
 	of   Resource
 	host int
 	name string // of a drive or target; "" for the host's own
+	own  bool   // of one flow alone
 }
 
-// network is what instances use of hosts, and of what these share.
+// network is the network of queues that instances form on hosts and on targets that these share.
 type network struct {
 	stations []station
 	flows    []flow
@@ -39,6 +40,8 @@ type network struct {
 
 	drives  []sharedDrive
 	targets []sharedTarget
+
+	search search
 }
 
 type sharedDrive struct {
@@ -54,7 +57,7 @@ type sharedTarget struct {
 }
 
 // The stations of each host come first, in this order.
-var ofHost = [...]Resource{Processors, Machine, Reads, Writings, ReadBytes, WriteBytes, Network, Network}
+var ofHost = [...]Resource{Processors, Machine, Reads, Writings, ReadBytes, WriteBytes, IOs, IOBytes, Network, Network}
 
 const (
 	atProcessors = iota
@@ -63,14 +66,19 @@ const (
 	atWrites
 	atReadBytes
 	atWriteBytes
+	atIOs
+	atIOBytes
 	atNetworkIn
 	atNetworkOut
 )
 
-// networkOf returns the network of instances on so many hosts.
-func networkOf(all []instances, hosts int) *network {
-	n := &network{stations: make([]station, 0, hosts*len(ofHost)+16*len(all)), flows: make([]flow, len(all)),
-		uses: make([]use, 0, 24*len(all))}
+// lay makes the network of instances on so many hosts.
+func (n *network) lay(all []instances, hosts int) {
+	if n.flows == nil {
+		n.flows, n.uses = make([]flow, len(all)), make([]use, 0, 24*len(all))
+		n.stations = make([]station, 0, hosts*len(ofHost)+8*len(all))
+	}
+	n.stations, n.uses, n.drives, n.targets = n.stations[:0], n.uses[:0], n.drives[:0], n.targets[:0]
 	for h := range hosts {
 		for _, r := range ofHost {
 			n.stations = append(n.stations, station{of: r, host: h})
@@ -81,7 +89,6 @@ func networkOf(all []instances, hosts int) *network {
 		n.flows[i] = n.place(&all[i])
 		n.flows[i].uses = n.uses[first:len(n.uses):len(n.uses)]
 	}
-	return n
 }
 
 // add notes what an operation does to a station that does so much a second; nothing where it has no bound.
@@ -106,14 +113,16 @@ func (n *network) private(of Resource, host int, sharp, capacity, fixed, writes 
 	before := len(n.uses)
 	n.add(len(n.stations), sharp, capacity, fixed, writes)
 	if len(n.uses) > before {
-		n.stations = append(n.stations, station{of: of, host: host})
+		n.stations = append(n.stations, station{of: of, host: host, own: true})
 	}
 }
 
 // place returns the instances as a flow.
-func (n *network) place(in *instances) flow {
+func (n *network) place(in *instances) flow { return n.reading(in, in.params.Reads.At(in.memory)) }
+
+// reading returns the instances as a flow where an operation reads the device so often.
+func (n *network) reading(in *instances, reads float64) flow {
 	p, h := in.params, &in.host.Host
-	reads := p.Reads.At(in.memory)
 	speed := h.speed()
 	cpu, hostCPU := p.CPU.At(reads)/speed, p.HostCPU.At(reads)/speed
 	counted := reads
@@ -130,30 +139,60 @@ func (n *network) place(in *instances) flow {
 	n.add(first+atWrites, device, float64(h.Write.OperationsPerSecond)*float64(reach.Writes), 0, 1)
 	n.add(first+atReadBytes, device, float64(h.Read.BytesPerSecond)*float64(reach.Reads), readBytes, 0)
 	n.add(first+atWriteBytes, device, float64(h.Write.BytesPerSecond)*float64(reach.Writes), 0, writeBytes)
+	n.add(first+atIOs, device, float64(h.IO.OperationsPerSecond)*float64(reach.Reads), counted, 1)
+	n.add(first+atIOBytes, device, float64(h.IO.BytesPerSecond)*float64(reach.Reads), readBytes, writeBytes)
 	own := in.own
 	n.private(OwnCPUs, in.at, late, own.CPUs*in.count, cpu, 0)
 	n.private(Reads, in.at, device, float64(own.Read.OperationsPerSecond)*in.count*float64(reach.Reads), counted, 0)
 	n.private(Writings, in.at, device, float64(own.Write.OperationsPerSecond)*in.count*float64(reach.Writes), 0, 1)
 	n.private(ReadBytes, in.at, device, float64(own.Read.BytesPerSecond)*in.count*float64(reach.Reads), readBytes, 0)
 	n.private(WriteBytes, in.at, device, float64(own.Write.BytesPerSecond)*in.count*float64(reach.Writes), 0, writeBytes)
+	if p.Locked != nil {
+		n.private(Inside, in.at, lockLate, in.count, p.Locked.With(in.clients), 0)
+	}
 
-	latency := p.Latency.At(reads)
-	if saved := p.CPU.At(reads) - cpu; !math.IsNaN(saved) {
-		latency = max(latency/speed, latency-saved) // what is no processor's time does not get shorter
-		if saved < 0 {
-			latency = p.Latency.At(reads) - saved
+	if in.drive >= 0 && in.drive < len(in.host.Drives) {
+		n.serve(in, &in.host.Drives[in.drive], counted, readBytes, writeBytes)
+	}
+	base := math.Inf(-1)
+	lines, count := in.alone()
+	for _, l := range lines[:count] {
+		base = max(base, l.At(reads))
+	}
+	return flow{clients: in.clients * in.count, count: in.count, base: base, writes: p.Writes}
+}
+
+// alone returns how long a cycle of a client takes where no operation waits for another, in seconds: the highest of
+// these lines over the reads of an operation.
+func (in *instances) alone() (lines [3]Line, n int) {
+	p, counted := in.params, Number(1)
+	if p.Inferred {
+		counted = 0
+	}
+	lines[0], n = p.Latency, 1
+	if speed := Number(in.host.Host.speed()); speed != 1 && !math.IsNaN(float64(p.CPU.Base)) {
+		saved := 1 - 1/speed // what is no processor's time does not get shorter
+		lines[0] = Line{p.Latency.Base - saved*p.CPU.Base, p.Latency.More - saved*p.CPU.More}
+		if speed > 1 {
+			lines[1], n = Line{p.Latency.Base / speed, p.Latency.More / speed}, 2
 		}
 	}
 	if in.drive >= 0 && in.drive < len(in.host.Drives) {
 		d := &in.host.Drives[in.drive]
 		if in.stood != nil {
-			each := float64(d.Is.Read.Latency - in.stood.Read.Latency)
-			latency = max(float64(p.Latency.Base)*0.1, latency+counted*each)
+			for i := range n {
+				lines[i].More += counted * (d.Is.Read.Latency - in.stood.Read.Latency)
+			}
+			lines[n], n = Line{Base: p.Latency.Base / 10}, n+1
 		}
-		latency += counted * d.Delay
-		n.serve(in, d, counted, readBytes, writeBytes)
+		for i := range n {
+			lines[i].More += counted * Number(d.Delay)
+		}
 	}
-	return flow{clients: in.clients * in.count, count: in.count, base: in.think + latency, writes: p.Writes}
+	for i := range n {
+		lines[i].Base += Number(in.think)
+	}
+	return lines, n
 }
 
 // serve notes what an operation does to a drive, and to what it is reached over.
@@ -172,7 +211,7 @@ func (n *network) serve(in *instances, d *HostDrive, reads, readBytes, writeByte
 	n.others = 0
 }
 
-// demanded is what an operation asks of a drive; its writes are of each write where they depend on the rate.
+// demanded counts the I/Os of an operation on a drive; its writes are of each write where they depend on the rate.
 type demanded struct{ reads, readBytes, writes, writeBytes float64 }
 
 // drive notes what an operation asks of a drive whose stations begin at at.
@@ -198,6 +237,9 @@ func (n *network) drive(at int, d *Drive, of demanded, each bool) {
 // networkLate is how late waiting begins at networks and what serves drives: as of two servers.
 const networkLate = 2
 
+// lockLate is how late waiting begins at what one operation can have at a time: as of one server.
+const lockLate = 1
+
 // driveAt returns the first of a drive's four stations: reads, writes, bytes read and written.
 func (n *network) driveAt(host int, d *HostDrive) int {
 	for _, s := range n.drives {
@@ -208,7 +250,7 @@ func (n *network) driveAt(host int, d *HostDrive) int {
 	first := len(n.stations)
 	n.drives = append(n.drives, sharedDrive{d.Target, host, d.Name, first})
 	for _, r := range [...]Resource{Reads, Writings, ReadBytes, WriteBytes} {
-		n.stations = append(n.stations, station{r, host, d.Name})
+		n.stations = append(n.stations, station{of: r, host: host, name: d.Name})
 	}
 	return first
 }
@@ -222,13 +264,17 @@ func (n *network) targetAt(t *Target) int {
 	}
 	first := len(n.stations)
 	n.targets = append(n.targets, sharedTarget{t, first})
-	n.stations = append(n.stations, station{TargetCPUs, -1, t.Name}, station{TargetNet, -1, t.Name},
-		station{TargetNet, -1, t.Name})
+	n.stations = append(n.stations, station{of: TargetCPUs, host: -1, name: t.Name},
+		station{of: TargetNet, host: -1, name: t.Name}, station{of: TargetNet, host: -1, name: t.Name})
 	return first
 }
 
-// solve returns the rates of the flows, and what is used of each station.
-func (n *network) solve() (rates, used []float64) { return solve(n.flows, len(n.stations)) }
+// solve returns the rates of the flows, and what is used of each station, until it is asked again. The search begins
+// at rates that are near; nil for none. ok reports whether the rates are a solution.
+func (n *network) solve(near []float64) (rates, used []float64, ok bool) {
+	ok = n.search.solve(n.flows, len(n.stations), near)
+	return n.search.now.rates, n.search.now.used, ok
+}
 
 // at returns the instances of a point.
 func (p *Params) at(of *Point) instances {
@@ -249,18 +295,28 @@ func standOn(points []Point, d *Drive) {
 	}
 }
 
-// rate is what the instances of a point do together, by the parameters.
+// rate returns the predicted operations a second of a point's instances together; NaN where no solution is found.
 func (p *Params) rate(of *Point) float64 {
-	rates, _ := networkOf([]instances{p.at(of)}, 1).solve()
+	var n network
+	n.lay([]instances{p.at(of)}, 1)
+	rates, _, ok := n.solve(nil)
+	if !ok {
+		return math.NaN()
+	}
 	return rates[0]
 }
 
-// usedAlone returns what some instances alone use, at most, of each kind of resource.
+// usedAlone returns what some instances alone use, at most, of each kind of resource; nothing where no solution is
+// found.
 func (in instances) usedAlone() map[Resource]float64 {
 	in.at = 0
-	n := networkOf([]instances{in}, 1)
-	_, used := n.solve()
+	var n network
+	n.lay([]instances{in}, 1)
+	_, used, ok := n.solve(nil)
 	most := map[Resource]float64{}
+	if !ok {
+		return most
+	}
 	for s, u := range used {
 		most[n.stations[s].of] = max(most[n.stations[s].of], u)
 	}

@@ -6,16 +6,15 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/cell"
-	"plimsoll/internal/points"
+	"plimsoll/internal/field"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/workload/fio"
 	"plimsoll/internal/workload/ycsb"
 )
 
-// Point is what was measured of one number of instances of a class: what a fit is made
-// of.
+// Point has the measurements of one number of instances of a class, which fits are made of.
 type Point struct {
 	Run       string `json:"run"` // id
 	Mix       string `json:"mix"`
@@ -30,12 +29,12 @@ type Point struct {
 	// Had is the memory that an instance had beside those of other classes: what it held. 0 where it was alone.
 	Had float64 `json:"had_bytes,omitempty"`
 
-	Units []Unit `json:"units"` // one for each bring-up
+	Units []Unit `json:"units"` // one for each setup
 
 	on *HostKind // the host with the drive that it stood on, where that is known
 }
 
-// Unit is what was measured in one bring-up. NaN, stored as null, is what nobody knows.
+// Unit has the measurements of one setup. NaN, stored as null, stands for an unknown number.
 type Unit struct {
 	Rate       Number `json:"rate"`         // operations per second, of all instances
 	Mean       Number `json:"mean"`         // latency, s
@@ -52,26 +51,26 @@ type Unit struct {
 
 // numbers are the fields of a unit and the metrics that they are.
 var numbers = []struct {
-	metric cell.Metric
+	metric runview.Metric
 	field  func(*Unit) *Number
 	scale  float64
 	shared bool // counted of all tenants together
 }{
-	{cell.Rate, func(u *Unit) *Number { return &u.Rate }, 1, false},
-	{cell.MeanLatency, func(u *Unit) *Number { return &u.Mean }, 1e-9, false},
-	{cell.P99, func(u *Unit) *Number { return &u.P99 }, 1e-9, false},
-	{cell.DeviceReads, func(u *Unit) *Number { return &u.Reads }, 1, true},
-	{cell.DeviceWrites, func(u *Unit) *Number { return &u.Writes }, 1, true},
-	{cell.DeviceReadBytes, func(u *Unit) *Number { return &u.ReadBytes }, 1, true},
-	{cell.DeviceWriteBytes, func(u *Unit) *Number { return &u.WriteBytes }, 1, true},
-	{cell.CPUPerOp, func(u *Unit) *Number { return &u.CPU }, 1, false},
-	{cell.HostCPUPerOp, func(u *Unit) *Number { return &u.HostCPU }, 1, true},
-	{cell.PeakMemory, func(u *Unit) *Number { return &u.Held }, 1, false},
-	{cell.FixedMemory, func(u *Unit) *Number { return &u.Fixed }, 1, false},
+	{runview.Rate, func(u *Unit) *Number { return &u.Rate }, 1, false},
+	{runview.MeanLatency, func(u *Unit) *Number { return &u.Mean }, 1e-9, false},
+	{runview.P99, func(u *Unit) *Number { return &u.P99 }, 1e-9, false},
+	{runview.DeviceReads, func(u *Unit) *Number { return &u.Reads }, 1, true},
+	{runview.DeviceWrites, func(u *Unit) *Number { return &u.Writes }, 1, true},
+	{runview.DeviceReadBytes, func(u *Unit) *Number { return &u.ReadBytes }, 1, true},
+	{runview.DeviceWriteBytes, func(u *Unit) *Number { return &u.WriteBytes }, 1, true},
+	{runview.CPUPerOp, func(u *Unit) *Number { return &u.CPU }, 1, false},
+	{runview.HostCPUPerOp, func(u *Unit) *Number { return &u.HostCPU }, 1, true},
+	{runview.PeakMemory, func(u *Unit) *Number { return &u.Held }, 1, false},
+	{runview.FixedMemory, func(u *Unit) *Number { return &u.Fixed }, 1, false},
 }
 
-// Memory is what each instance of a point may hold, in bytes: its own limit, or its
-// share of the host's memory. 0 where neither is known.
+// Memory returns how many bytes each instance of a point may hold: its own limit, or its share of the host's memory. 0
+// where neither is known.
 func (p Point) Memory() float64 {
 	if p.Had > 0 {
 		return p.Had
@@ -120,7 +119,7 @@ func memoryOf(h Host, own result.Limits, instances float64) float64 {
 	return share
 }
 
-// median is the median of a field over bring-ups; NaN where none tells.
+// median is the median of a field over setups; NaN where none tells.
 func (p Point) median(of func(*Unit) *Number) float64 {
 	var all []float64
 	for i := range p.Units {
@@ -143,14 +142,15 @@ func (p Point) latency() float64 {
 	return float64(p.Clients*p.Instances)/p.Rate() - p.Think
 }
 
-// Rate is the median of operations per second over bring-ups.
+// Rate is the median of operations per second over setups.
 func (p Point) Rate() float64 { return p.median(func(u *Unit) *Number { return &u.Rate }) }
 
 // Class names what the same parameters are fitted to: a workload on a stack.
 type Class struct {
 	Workload string `json:"workload"`
 	Stack    string `json:"stack"`
-	Declared string `json:"declared"` // the workload's own parameters
+	Declared string `json:"declared"`                     // the workload's own parameters
+	Levels   bool   `json:"clients_are_levels,omitempty"` // these are without the number of clients
 }
 
 // Observed is the points of one class.
@@ -159,7 +159,7 @@ type Observed struct {
 	Points []Point `json:"points"`
 }
 
-// Together is what was measured of several classes at the same time.
+// Together has the measurements of several classes at the same time.
 type Together struct {
 	Run     string        `json:"run"`
 	Mix     string        `json:"mix"`
@@ -167,7 +167,7 @@ type Together struct {
 	Reads   Number        `json:"reads"` // of the devices, a second, of all; NaN where nobody knows
 }
 
-// TenantPoint is what instances of one class did there. Devices do not tell who read them.
+// TenantPoint has those of one class. Counters of devices do not say who read them.
 type TenantPoint struct {
 	Class Class `json:"class"`
 	Point
@@ -182,7 +182,7 @@ func Observe(runs ...*result.Run) (all []Observed, mixed []Together, reasons []s
 		}
 	}
 	for _, run := range runs {
-		cells := cell.Of(run)
+		cells := runview.Of(run)
 		for _, at := range cells.Points() {
 			mix := mixOf(run, at.Mix)
 			if isControl(run, at.Stack) {
@@ -195,8 +195,8 @@ func Observe(runs ...*result.Run) (all []Observed, mixed []Together, reasons []s
 			}
 			if len(tenants) > 1 {
 				t := Together{run.ID, at.Mix, tenants, Number(math.NaN())}
-				if reads := cells.Sample(at, "", cell.DeviceReads); len(reads) > 0 {
-					t.Reads = Number(stats.Median(reads.Means()) * stats.Median(cells.Sample(at, "", cell.Rate).Means()))
+				if reads := cells.Sample(at, "", runview.DeviceReads); len(reads) > 0 {
+					t.Reads = Number(stats.Median(reads.Values()) * stats.Median(cells.Sample(at, "", runview.Rate).Values()))
 				}
 				mixed = append(mixed, t)
 				continue
@@ -210,16 +210,18 @@ func Observe(runs ...*result.Run) (all []Observed, mixed []Together, reasons []s
 			all[i].Points = append(all[i].Points, p)
 		}
 	}
+	all = byClients(all, mixed)
 	for _, o := range all {
 		slices.SortStableFunc(o.Points, func(a, b Point) int {
-			return cmp.Or(cmp.Compare(a.Instances, b.Instances), cmp.Compare(a.Memory(), b.Memory()))
+			return cmp.Or(cmp.Compare(a.Instances, b.Instances), cmp.Compare(a.Memory(), b.Memory()),
+				cmp.Compare(a.Clients, b.Clients))
 		})
 	}
 	return all, mixed, reasons
 }
 
 // tenantsOf returns what each tenant of a mix did. why says why that teaches nothing.
-func tenantsOf(run *result.Run, cells cell.Cells, at cell.Point, mix result.Mix) (all []TenantPoint, why string) {
+func tenantsOf(run *result.Run, cells runview.Cells, at result.Point, mix result.Mix) (all []TenantPoint, why string) {
 	done := cells.Done(at)
 	if len(done) == 0 {
 		return nil, "no trial of " + at.Mix + " on " + at.Stack + " was completed"
@@ -228,7 +230,7 @@ func tenantsOf(run *result.Run, cells cell.Cells, at cell.Point, mix result.Mix)
 		if len(tenant.On) > 0 {
 			return nil, "mixes on stacks of their own are not fitted to"
 		}
-		class, clients, think, why := classOf(run, tenant.Workload, at.Stack)
+		class, clients, think, why := classOf(run, tenant, at.Stack)
 		if why != "" {
 			return nil, why
 		}
@@ -246,46 +248,46 @@ func tenantsOf(run *result.Run, cells cell.Cells, at cell.Point, mix result.Mix)
 	return all, ""
 }
 
-// mixOf returns the mix of that name; a workload alone is one of one instance.
+// mixOf returns the mix of that name; what the run does not declare is one instance of a workload.
 func mixOf(run *result.Run, name string) result.Mix {
-	for _, m := range run.Mixes {
-		if m.Name == name {
-			return m
-		}
+	m, ok := run.Mix(name)
+	if !ok {
+		return result.Workload{Name: name}.Alone()
 	}
-	return result.Mix{Name: name, Tenants: []result.Tenant{{Name: name, Workload: name, Count: 1}}}
+	return m
 }
 
 func isControl(run *result.Run, stack string) bool {
-	return slices.ContainsFunc(run.Stacks, func(s result.Stack) bool { return s.Name == stack && s.Control != "" })
+	s, _ := run.Stack(stack)
+	return s.Control != ""
 }
 
-// classOf returns the class of a workload, how many clients ask an instance, and how long
+// classOf returns the class of a tenant, how many clients ask an instance, and how long
 // each of them thinks, in seconds. why says why there is none.
-func classOf(run *result.Run, workload, stack string) (c Class, clients int, think float64, why string) {
-	at := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == workload })
-	if at < 0 {
+func classOf(run *result.Run, of result.Tenant, stack string) (c Class, clients int, think float64, why string) {
+	workload := of.Workload
+	w, ok := run.Workload(workload)
+	if !ok {
 		return c, 0, 0, "the run does not say what " + workload + " is"
 	}
-	w := run.Workloads[at]
 	c = Class{Workload: workload, Stack: stack, Declared: w.Declared}
-	if l, ok := ycsb.LoadOf(w.Declared); ok && w.Kind != fio.Kind.Name && w.Kind != points.Kind {
+	if of.Load != nil {
+		return c, of.Load.Clients, of.Load.ThinkSeconds, ""
+	}
+	if l, ok := ycsb.LoadOf(w.Declared); ok && w.Kind != fio.Kind.Name {
 		if l.Open {
-			return c, 0, 0, workload + " begins operations at a rate, whatever is done: nothing tells what it could do"
+			return c, 0, 0, workload + " begins operations at a rate, whatever is done: nothing shows what it could do"
 		}
 		return c, l.Clients, l.Think.Seconds(), ""
-	}
-	if clients, thought, ok := points.Declared(w.Declared); ok && w.Kind == points.Kind {
-		return c, clients, thought.Seconds(), ""
 	}
 	if l, ok := fio.LoadOf(w.Declared); ok {
 		return c, l.InFlight(), 0, ""
 	}
-	return c, 0, 0, "nothing tells how many operations " + workload + " keeps under way at a time"
+	return c, 0, 0, "nothing shows how many operations " + workload + " keeps under way at a time"
 }
 
-// hostOf is what the instances of a trial shared: the miniature as the kernel said, and
-// the machine under it.
+// hostOf returns the host that the instances of a trial shared: the limits that the kernel read back, and the machine
+// under them.
 func hostOf(run *result.Run, mix result.Mix, t *result.Trial) Host {
 	machine := float64(run.Environment.CPUs)
 	h := Host{CPUs: machine, Machine: machine, MemoryBytes: int64(run.Environment.MemoryBytes)}
@@ -298,7 +300,7 @@ func hostOf(run *result.Run, mix result.Mix, t *result.Trial) Host {
 	}
 	h.CPUs = cmp.Or(shared.CPUs, h.CPUs)
 	h.MemoryBytes = cmp.Or(shared.MemoryBytes, h.MemoryBytes)
-	h.Read, h.Write = shared.Read, shared.Write
+	h.Read, h.Write, h.IO = shared.Read, shared.Write, shared.IO
 	return h
 }
 
@@ -306,22 +308,27 @@ func hostOf(run *result.Run, mix result.Mix, t *result.Trial) Host {
 func ownOf(tenant result.Tenant, t *result.Trial) result.Limits {
 	for _, in := range t.Instances {
 		if in.Limited != nil && in.Tenant == tenant.Name {
-			return in.Limited.ReadBack
+			own := in.Limited.ReadBack
+			set, _ := field.ProcessorSet(own.CPUSet)
+			own.CPUs, own.CPUSet = cmp.Or(own.CPUs, float64(len(set))), "" // which ones they are, no prediction asks
+			return own
 		}
 	}
-	return tenant.Limits
+	own := tenant.Limits
+	own.CPUs, own.Pinned = cmp.Or(own.CPUs, float64(own.Pinned)), 0
+	return own
 }
 
-// unitsOf returns what each bring-up of a point measured. What not all of them know is
+// unitsOf returns what each setup of a point measured. What not all of them know is
 // known of none, nor of one of several tenants what was counted of all: "" stands for all.
-func unitsOf(cells cell.Cells, at cell.Point, tenant string) []Unit {
-	all := make([]Unit, len(cells.Sample(at, tenant, cell.Rate)))
+func unitsOf(cells runview.Cells, at result.Point, tenant string) []Unit {
+	all := make([]Unit, len(cells.Sample(at, tenant, runview.Rate)))
 	for _, n := range numbers {
 		sample := cells.Sample(at, tenant, n.metric)
 		for i := range all {
 			*n.field(&all[i]) = Number(math.NaN())
 			if len(sample) == len(all) && (tenant == "" || !n.shared) {
-				*n.field(&all[i]) = Number(sample[i].Mean() * n.scale)
+				*n.field(&all[i]) = Number(sample[i].Value() * n.scale)
 			}
 		}
 	}
@@ -329,7 +336,7 @@ func unitsOf(cells cell.Cells, at cell.Point, tenant string) []Unit {
 }
 
 // Merged returns points of which no two have the same instances on the same host: their
-// bring-ups are one point's.
+// setups are one point's.
 func Merged(points []Point) (all []Point) {
 	for _, p := range points {
 		same := func(q Point) bool {

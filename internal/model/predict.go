@@ -10,10 +10,10 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // Tenant is some instances of a class that are asked about.
@@ -27,6 +27,17 @@ type Tenant struct {
 	Think   float64 // s; below 0 for as long as was measured
 }
 
+// ask notes the clients of a class and their thinking, where the question names none.
+func (t *Tenant) ask(f *Fitted) {
+	clients, think := f.load()
+	if t.Clients == 0 {
+		t.Clients = clients
+	}
+	if t.Think < 0 {
+		t.Think = think
+	}
+}
+
 // Ask is a question to a model: what tenants would do together on a host.
 type Ask struct {
 	Tenants []Tenant
@@ -37,7 +48,7 @@ type Ask struct {
 // Kind returns the host that is asked about, with its drives.
 func (a Ask) Kind() HostKind { return HostKind{a.Host, a.Drives} }
 
-// Answer is what tenants would do together.
+// Answer is the prediction for tenants on a host.
 type Answer struct {
 	Rate    Estimate       `json:"rate"` // operations per second, of all
 	Tenants []TenantAnswer `json:"tenants"`
@@ -49,9 +60,14 @@ type Answer struct {
 	Unknown   []string `json:"unknown,omitempty"`    // what plays no part in it, since points do not tell
 	Outside   []string `json:"outside,omitempty"`    // why it lies outside of what was measured: extrapolated
 	Memories  []Number `json:"memories,omitempty"`   // of an instance of each tenant, bytes
+
+	Calibrated []Calibration `json:"calibrated,omitempty"` // what carried the model to this host
+
+	Chosen  *Chosen   `json:"chosen,omitempty"`  // law whose answer the rate is; none for the network of queues
+	Network *Estimate `json:"network,omitempty"` // what that says instead
 }
 
-// TenantAnswer is what the instances of a tenant would do.
+// TenantAnswer is the prediction for the instances of a tenant.
 type TenantAnswer struct {
 	Class string   `json:"class"`
 	Count int      `json:"count"`
@@ -93,12 +109,7 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 			problems = append(problems, fmt.Errorf("%s: %d instances: it takes at least one", t.Class, t.Count))
 			continue
 		}
-		if t.Clients == 0 {
-			t.Clients = classes[i].Points[0].Clients
-		}
-		if t.Think < 0 {
-			t.Think = classes[i].Points[0].Think
-		}
+		t.ask(classes[i])
 		if t.Drive != "" && ask.Kind().driveAt(t.Drive) < 0 {
 			problems = append(problems, fmt.Errorf("%s: the host has no drive %q", t.Class, t.Drive))
 		}
@@ -111,7 +122,10 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 		return nil, errors.New(why)
 	}
 	best := q.outcome(func(f *Fitted) *Params { return &f.Params }, ask.Kind())
-	a := &Answer{Used: best.uses()}
+	if !best.solved {
+		return nil, errUnsolved
+	}
+	a := &Answer{Used: best.uses(), Calibrated: m.calibrations}
 	for _, memory := range best.memories {
 		a.Memories = append(a.Memories, Number(memory))
 	}
@@ -126,7 +140,7 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 	for _, f := range classes {
 		if f.Params.Inferred && ask.Host.Read != f.Measured().Read {
 			a.Unknown = append(a.Unknown, fmt.Sprintf("how often %s reads the device, which no point says: other reads a "+
-				"second change nothing here. Points with a column `reads`, or a `plimsoll run` of it, would tell", f.Name))
+				"second change nothing here. Points with a column `reads`, or a `plimsoll run` of it, would show", f.Name))
 		}
 	}
 	for i, f := range classes {
@@ -135,6 +149,7 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 		}
 	}
 	off, points := 0.0, math.MaxInt
+	var lawful Estimate
 	for i, f := range classes {
 		far := distance(f.all(), &f.Params, best.in[i])
 		e := f.Check.Between
@@ -142,9 +157,21 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 			e = f.Check.Beyond
 			// Twice as far is twice as uncertain.
 			e.Off *= Number(1 + far/math.Ln2)
-			a.Outside = append(a.Outside, f.outside(best.in[i]))
+			why := f.outside(best.in[i])
+			if !slices.Contains(a.Outside, why) { // tenants of one class have the same reason
+				a.Outside = append(a.Outside, why)
+			}
 		}
 		off, points = max(off, float64(e.Off)), min(points, max(2, e.Points))
+		if len(classes) == 1 {
+			var ok bool
+			var why string
+			if lawful, ok, why = f.lawful(best.in[i], ask.Host, far); ok {
+				a.Chosen = f.Check.Chosen
+			} else if why != "" {
+				a.Unknown = append(a.Unknown, "what would be nearer: "+why)
+			}
+		}
 	}
 	if len(classes) > 1 {
 		// They may disturb each other in ways that none of them shows alone.
@@ -154,9 +181,12 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 		}
 		off, points = math.Hypot(off, together), min(points, max(2, seen))
 	}
-	var drawn []outcome
-	for d := range draws {
-		drawn = append(drawn, q.outcome(func(f *Fitted) *Params { return f.draw(d) }, ask.Kind()))
+	drawn := make([]outcome, draws)
+	for d := range drawn {
+		drawn[d] = q.outcome(func(f *Fitted) *Params { return f.draw(d) }, ask.Kind())
+	}
+	if slices.ContainsFunc(drawn, func(o outcome) bool { return !o.solved }) {
+		a.Unknown = append(a.Unknown, "how wide the intervals are: with setups drawn anew, "+noSolution)
 	}
 	estimate := func(of func(outcome) float64, more float64) Estimate {
 		var logs []float64
@@ -166,14 +196,25 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 		return around(of(best), stat.StdDev(logs, nil), math.Hypot(off, more), points)
 	}
 	a.Rate = estimate(outcome.total, 0)
+	if a.Chosen != nil {
+		said := a.Rate
+		a.Network, a.Rate = &said, lawful
+	}
 	for i, f := range classes {
 		t := TenantAnswer{Class: ask.Tenants[i].Class, Count: ask.Tenants[i].Count}
-		t.Rate = estimate(func(o outcome) float64 { return o.rates[i] }, 0)
+		t.Rate = a.Rate
+		if len(classes) > 1 {
+			t.Rate = estimate(func(o outcome) float64 { return o.rates[i] }, 0)
+		}
 		t.Mean = latencyOf(t.Rate, best.in[i])
 		t.P99 = f.tail(t.Mean)
 		a.Tenants = append(a.Tenants, t)
 	}
-	a.Worth = q.worth()
+	var unsolved []string
+	a.Worth, unsolved = q.worth()
+	if len(unsolved) > 0 {
+		a.Unknown = append(a.Unknown, "what more or less of "+plural.And(unsolved)+" would do: "+noSolution)
+	}
 	a.Binds, a.BindsName = bindingOf(a)
 	return a, nil
 }
@@ -187,7 +228,7 @@ func (q question) unlikeDrive(i int, f *Fitted) string {
 	switch {
 	case stood == nil && d.Is.Read.Latency > 0 && f.Params.Reads.At(0)+float64(f.Params.Reads.Scale) > readsLeast:
 		return fmt.Sprintf("on which drive %s was measured: how long a read takes on %s changes nothing here. A `plimsoll run "+
-			"devices` on the same device, fitted together with it, would tell", f.Name, d.Name)
+			"devices` on the same device, fitted together with it, would show", f.Name, d.Name)
 	case stood != nil && f.Params.Writes.At1 > fewWrites && d.Is.Write.Latency > 0 && stood.Write.Latency > 0 &&
 		math.Abs(math.Log(float64(d.Is.Write.Latency/stood.Write.Latency))) > math.Log(1.25):
 		return fmt.Sprintf("how long %s waits for a write, which no point says: that one takes %s on %s, and %s where it "+
@@ -226,11 +267,11 @@ func notTogether(tenants []Tenant) string {
 		mix = append(mix, fmt.Sprintf("%s: %d", workload, t.Count))
 	}
 	return fmt.Sprintf("how far %s disturb each other, and so the intervals: no run has them beside each other. "+
-		"This one would tell: `mixes: {beside: {%s}}`, fitted together with those of each alone", plural.And(names),
+		"This one would show: `mixes: {beside: {%s}}`, fitted together with those of each alone", plural.And(names),
 		strings.Join(mix, ", "))
 }
 
-// draw is a fit to bring-ups drawn anew.
+// draw is a fit to setups drawn anew.
 func (f *Fitted) draw(i int) *Params {
 	if len(f.Drawn) == 0 {
 		return &f.Params
@@ -275,7 +316,7 @@ func (q question) overfull() string {
 	for i, t := range q.ask.Tenants {
 		sum += q.fixed[i] * float64(t.Count)
 		if own := t.Own.MemoryBytes; own > 0 && q.fixed[i] > float64(own) {
-			return fmt.Sprintf("an instance of %s holds %s that no shortage takes from it (heap, buffers, connections), and "+
+			return fmt.Sprintf("an instance of %s needs %s for heap, buffers and connections, which is never reclaimed, and "+
 				"may hold %s: raise its limit", t.Class, units.Bytes(uint64(q.fixed[i])), units.Bytes(uint64(own)))
 		}
 	}
@@ -286,14 +327,14 @@ func (q question) overfull() string {
 }
 
 func overfull(floors, memory float64) string {
-	return fmt.Sprintf("they hold %s that no shortage takes from them (heaps, buffers, connections), and the host has "+
+	return fmt.Sprintf("they need %s for heaps, buffers and connections, which is never reclaimed, and the host has "+
 		"%s: ask about fewer, or about more memory", units.Bytes(uint64(floors)), units.Bytes(uint64(memory)))
 }
 
 // all are the points of a class: alone, and beside others.
 func (f *Fitted) all() []Point { return slices.Concat(f.Points, f.Mixed) }
 
-// holding is what the points of a class say of the memory of an instance.
+// holding is the memory of an instance, by the points of its class.
 type holding struct {
 	fixed, most float64 // that no shortage takes from it, and at most
 	least       float64 // the least that it was seen to do with
@@ -311,13 +352,22 @@ func (f *Fitted) memory() holding {
 	return h
 }
 
-// outcome is what a question comes to with certain parameters.
+// noSolution says why equations have no solution.
+const noSolution = "how instances share the host's memory and how fast they are depend on each other, and no rates " +
+	"were found at which both agree"
+
+// errUnsolved is the error of a question whose equations have no solution that was found.
+var errUnsolved = errors.New("nobody knows what these instances do together: " + noSolution +
+	". Ask about fewer instances, or about more memory")
+
+// outcome is the answer to a question with certain parameters.
 type outcome struct {
 	in       []instances
 	rates    []float64
 	used     []float64 // of each station
 	stations []station
 	memories []float64
+	solved   bool // the rates and memories agree with each other
 }
 
 func (o outcome) total() (sum float64) {
@@ -347,11 +397,10 @@ func (o outcome) uses() (all []Use) {
 
 // outcome solves the question on a host, with those parameters of each class.
 func (q question) outcome(params func(*Fitted) *Params, kind HostKind) outcome {
-	o := outcome{in: make([]instances, len(q.classes)), rates: make([]float64, len(q.classes))}
+	o := outcome{in: make([]instances, len(q.classes))}
 	for i, t := range q.ask.Tenants {
 		o.in[i] = instances{params: params(q.classes[i]), host: &kind, drive: q.drives[i], stood: q.stood[i], own: t.Own,
 			count: float64(t.Count), clients: float64(t.Clients), think: t.Think, fixed: q.fixed[i], held: q.held[i]}
-		o.rates[i] = 1
 	}
 	o.settle([]HostKind{kind})
 	return o
@@ -360,12 +409,20 @@ func (q question) outcome(params func(*Fitted) *Params, kind HostKind) outcome {
 // settle finds what instances on some hosts do. How the caches on a host share its memory depends on what
 // each of them does, and that on what is cached: a few rounds settle it, each of which goes on in the
 // direction that the last two point in (Anderson, Iterative procedures for nonlinear integral equations, J. ACM
-// 12, 1965).
+// 12, 1965). Where memory is short these equations may have several solutions: a class is hot and served from
+// memory, or cold and not. So that the answer depends on nothing but the question, the first round is of instances
+// that all do as much. Where no solution is found, solved is false and the rates are NaN.
 func (o *outcome) settle(hosts []HostKind) {
 	k := len(o.in)
 	logs := make([]float64, 4*k)
 	found, moved, foundBefore, movedBefore := logs[:k], logs[k:2*k], logs[2*k:3*k], logs[3*k:]
-	o.memories = make([]float64, k)
+	o.memories, o.rates, o.solved = make([]float64, k), make([]float64, k), false
+	for i := range o.in {
+		o.rates[i], o.in[i].memory = 1, 0
+	}
+	var n network
+	var near []float64
+	converged := false // of the network
 	for round := range sharings {
 		shareAll(hosts, o.in, o.rates, o.memories)
 		change, along, square := 0.0, 0.0, 0.0
@@ -377,6 +434,7 @@ func (o *outcome) settle(hosts []HostKind) {
 			along, square = along+moved[i]*d, square+d*d
 		}
 		if round > 0 && change < alikeMemory {
+			o.solved = converged
 			break
 		}
 		ahead := 0.0
@@ -391,9 +449,16 @@ func (o *outcome) settle(hosts []HostKind) {
 		}
 		copy(foundBefore, found)
 		copy(movedBefore, moved)
-		n := networkOf(o.in, len(hosts))
-		o.rates, o.used = solveFrom(n.flows, len(n.stations), o.rates)
-		o.stations = n.stations
+		n.lay(o.in, len(hosts))
+		var rates []float64
+		rates, o.used, converged = n.solve(near)
+		copy(o.rates, rates)
+		o.stations, near = n.stations, o.rates
+	}
+	for i := range o.rates {
+		if !o.solved {
+			o.rates[i] = math.NaN()
+		}
 	}
 }
 
@@ -401,6 +466,7 @@ func (o *outcome) settle(hosts []HostKind) {
 const (
 	sharings    = 40
 	alikeMemory = 1e-6
+	alikeShare  = 1e-12
 	mostAhead   = 8
 )
 
@@ -435,32 +501,37 @@ func shareAll(hosts []HostKind, in []instances, rates, memories []float64) {
 // 2002). Of a tenant that was never short of memory nobody knows how often it uses what it holds:
 // it loses as large a part as the others do on average. What is wanted by nobody is left over.
 func share(all int64, tenants []instances, rates []float64) []float64 {
-	memories := make([]float64, len(tenants))
-	if len(tenants) == 1 || all == 0 {
-		for i, in := range tenants {
-			memories[i] = memoryOf(in.host.Host, in.own, in.count)
+	k := len(tenants)
+	memories := make([]float64, k)
+	if k == 1 || all == 0 {
+		for i := range tenants {
+			memories[i] = memoryOf(tenants[i].host.Host, tenants[i].own, tenants[i].count)
 		}
 		return memories
 	}
-	fixed, cache := make([]float64, len(tenants)), make([]float64, len(tenants)) // of an instance, at most
-	// How often a second its cache is read; NaN where nobody knows.
-	turns := make([]float64, len(tenants))
-	wanted, known, sum := 0.0, 0, 0.0
-	for i, in := range tenants {
-		wants := in.wants()
-		fixed[i] = min(in.fixed, wants)
-		cache[i] = wants - fixed[i]
-		memories[i] = wants
-		wanted += wants * in.count
+	wanted := 0.0
+	for i := range tenants {
+		memories[i] = tenants[i].wants()
+		wanted += memories[i] * tenants[i].count
+	}
+	if wanted <= float64(all) {
+		return memories
+	}
+	known, sum := 0, 0.0
+	// Of an instance: what no shortage takes from it, its cache at most, and how often a second that is read, NaN where
+	// nobody knows.
+	numbers := make([]float64, 3*k)
+	fixed, cache, turns := numbers[:k], numbers[k:2*k], numbers[2*k:]
+	for i := range tenants {
+		in := &tenants[i]
+		fixed[i] = min(in.fixed, memories[i])
+		cache[i] = memories[i] - fixed[i]
 		touched := in.params.Reads.At(max(fixed[i], 1)) * float64(in.params.ReadBytes) * rates[i] / in.count
 		turns[i] = math.NaN()
 		if touched > 0 && cache[i] > 0 {
 			turns[i] = touched / cache[i]
 			known, sum = known+1, sum+turns[i]
 		}
-	}
-	if wanted <= float64(all) {
-		return memories
 	}
 	for i := range turns {
 		if math.IsNaN(turns[i]) {
@@ -470,25 +541,21 @@ func share(all int64, tenants []instances, rates []float64) []float64 {
 			}
 		}
 	}
-	held := func(seconds float64) (sum float64) {
-		for i, in := range tenants {
-			memories[i] = fixed[i] - cache[i]*math.Expm1(-turns[i]*seconds)
-			sum += memories[i] * in.count
+	// What is held grows ever more slowly with the time, so that Newton's steps come to it from below.
+	seconds := 0.0
+	for range rounds {
+		missing, slope := float64(all), 0.0
+		for i := range tenants {
+			part := cache[i] * math.Exp(-turns[i]*seconds)
+			memories[i] = fixed[i] + cache[i] - part
+			missing -= memories[i] * tenants[i].count
+			slope += turns[i] * part * tenants[i].count
 		}
-		return sum
-	}
-	low, high := 0.0, 1.0
-	for held(high) < float64(all) && high < 1e12 {
-		high *= 2
-	}
-	for range halved {
-		if middle := (low + high) / 2; held(middle) < float64(all) {
-			low = middle
-		} else {
-			high = middle
+		if !(missing > alikeShare*float64(all)) || slope == 0 {
+			break
 		}
+		seconds += missing / slope
 	}
-	held(high)
 	return memories
 }
 
@@ -543,15 +610,28 @@ func (f *Fitted) unknown(in instances) string {
 	return ""
 }
 
+// MostInstances returns how many instances were measured together at most.
+func (f *Fitted) MostInstances() (n int) {
+	for _, p := range f.all() {
+		n = max(n, p.Instances)
+	}
+	return n
+}
+
 // outside says in what way instances lie outside of what was measured.
 func (f *Fitted) outside(in instances) string {
 	var ways []string
 	most, least, fewest := 0, math.Inf(1), math.MaxInt
+	mostClients, fewestClients := 0, math.MaxInt
 	for _, of := range f.all() {
+		mostClients, fewestClients = max(mostClients, of.Clients), min(fewestClients, of.Clients)
 		most, fewest, least = max(most, of.Instances), min(fewest, of.Instances), min(least, of.Memory())
 	}
 	if n := int(in.count); n > most || n < fewest {
 		ways = append(ways, fmt.Sprintf("%d to %d instances were measured", fewest, most))
+	}
+	if c := int(in.clients); c > mostClients || c < fewestClients {
+		ways = append(ways, fmt.Sprintf("%d to %d clients of each were measured", fewestClients, mostClients))
 	}
 	if in.memory > 0 && in.memory < 0.98*least {
 		ways = append(ways, fmt.Sprintf("an instance never had less than %s of memory", units.Bytes(uint64(least))))
@@ -562,7 +642,7 @@ func (f *Fitted) outside(in instances) string {
 	return f.Name + ": " + strings.Join(ways, ", and ")
 }
 
-// resource is what a host can be given more of, and how.
+// resource is a resource of which a host can have more, and how.
 type resource struct {
 	of   Resource
 	name string
@@ -584,6 +664,12 @@ var resources = []resource{
 	}},
 	{WriteBytes, "", func(h *HostKind, by float64) {
 		h.Host.Write.BytesPerSecond = int64(float64(h.Host.Write.BytesPerSecond) * by)
+	}},
+	{IOs, "", func(h *HostKind, by float64) {
+		h.Host.IO.OperationsPerSecond = int64(float64(h.Host.IO.OperationsPerSecond) * by)
+	}},
+	{IOBytes, "", func(h *HostKind, by float64) {
+		h.Host.IO.BytesPerSecond = int64(float64(h.Host.IO.BytesPerSecond) * by)
 	}},
 }
 
@@ -631,8 +717,9 @@ func resourcesOf(h HostKind, drives []int) []resource {
 // step is by how much a resource is made more and less, to see what it is worth.
 const step = 1.1
 
-// worth tells what one percent more of each resource would buy, most first.
-func (q question) worth() (all []Worth) {
+// worth returns what one percent more of each resource would buy, most first. Of unsolved resources nobody knows that,
+// or how sure it is.
+func (q question) worth() (all []Worth, unsolved []string) {
 	for _, r := range resourcesOf(q.ask.Kind(), q.drives) {
 		more, less := q.ask.Kind(), q.ask.Kind()
 		r.more(&more, step)
@@ -647,13 +734,22 @@ func (q question) worth() (all []Worth) {
 		for d := range draws {
 			drawn = append(drawn, power(func(f *Fitted) *Params { return f.draw(d) }))
 		}
-		slices.Sort(drawn)
+		slices.Sort(drawn) // NaN first
 		tail := (1 - confidence) / 2
-		all = append(all, Worth{r.of, r.name, Estimate{Number(power(func(f *Fitted) *Params { return &f.Params })),
-			Number(stat.Quantile(tail, stat.Empirical, drawn, nil)), Number(stat.Quantile(1-tail, stat.Empirical, drawn, nil))}})
+		e := Estimate{Number(power(func(f *Fitted) *Params { return &f.Params })),
+			Number(stat.Quantile(tail, stat.Empirical, drawn, nil)), Number(stat.Quantile(1-tail, stat.Empirical, drawn, nil))}
+		if math.IsNaN(drawn[0]) {
+			e.Low, e.High = Number(math.NaN()), Number(math.NaN())
+		}
+		if math.IsNaN(drawn[0]) || math.IsNaN(float64(e.Value)) {
+			unsolved = append(unsolved, strings.TrimSpace(string(r.of)+" "+r.name))
+		}
+		if !math.IsNaN(float64(e.Value)) {
+			all = append(all, Worth{r.of, r.name, e})
+		}
 	}
 	slices.SortStableFunc(all, func(a, b Worth) int { return int(math.Copysign(1, float64(b.Power.Value-a.Power.Value))) })
-	return all
+	return all, unsolved
 }
 
 // What it takes to bind: a percent more buys so many percent.
@@ -669,6 +765,11 @@ func bindingOf(a *Answer) (of Resource, name string) {
 	}
 	if len(a.Worth) > 0 && a.Worth[0].Power.Value >= binding {
 		return a.Worth[0].Resource, a.Worth[0].Name
+	}
+	for _, u := range a.Used {
+		if u.Resource == Inside && u.Share >= near {
+			return Inside, ""
+		}
 	}
 	return Clients, ""
 }

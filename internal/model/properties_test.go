@@ -172,7 +172,7 @@ func TestNothingIsNaN(t *testing.T) {
 			}
 		}
 		for _, w := range a.Worth {
-			known("what "+string(w.Resource)+" is worth", w.Power, false)
+			known("what "+string(w.Resource)+" is worth", w.Power, len(a.Unknown) > 0)
 		}
 		var text bytes.Buffer
 		if err := m.Write(&text); err != nil {

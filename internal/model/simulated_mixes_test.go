@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"plimsoll/internal/testkit/soak"
 )
 
 // simTenant is some instances of a class on a host that is simulated: an operation takes processor time, then a record,
@@ -228,6 +230,7 @@ func offBy(t *testing.T, m *Model, h simHost, kind HostKind, say bool) (mean flo
 // What classes do beside each other comes true, of mixes that were not measured, and better by a model that learnt from
 // some that were: here a class that never ran short of memory alone.
 func TestMixesComeTrue(t *testing.T) {
+	soak.Only(t)
 	kinds := []simTenant{
 		{class: "A", clients: 8, cpu: 150e-6, think: 4e-3, records: 2000, overhead: 2e7},
 		{class: "B", clients: 4, cpu: 300e-6, think: 2e-3, records: 1000, overhead: 1e8, writes: 0.3}}
@@ -259,6 +262,7 @@ func TestMixesComeTrue(t *testing.T) {
 
 // Two classes that each stand on a drive of their own, or both on one, on a host with other drives.
 func TestClassesOnDrivesComeTrue(t *testing.T) {
+	soak.Only(t)
 	slow, fast := flash{channels: 4, read: 300e-6, write: 600e-6}, flash{channels: 16, read: 90e-6, write: 60e-6}
 	drives := make([]Drive, 2)
 	for i, d := range []flash{slow, fast} {

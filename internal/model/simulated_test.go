@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/result"
+	"plimsoll/internal/testkit/soak"
 )
 
 // simulated is a host that is simulated event by event, which knows nothing of the
@@ -111,6 +112,9 @@ func TestPredictionsComeTrue(t *testing.T) {
 		"memory":     {cpus: 2, iops: 1200, cpu: 100e-6, think: 5e-3, clients: 8, memory: 1e9, records: 2e8, overhead: 1e7},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "memory" {
+				soak.Only(t)
+			}
 			f := Fitted{Name: "S"}
 			for _, n := range []int{1, 2, 4, 6, 8} {
 				f.Points = append(f.Points, host.point(n))

@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"plimsoll/internal/result"
 )
@@ -13,9 +14,11 @@ type Placed struct {
 	Drive int // of the host's; -1 where it has none
 	Count int
 	Own   result.Limits // of each
+
+	Think float64 // s that clients wait between two operations, where that is longer than was measured: ThinkFor
 }
 
-// Solved is what instances that were placed would do: the estimate of Predict without its interval.
+// Solved is the prediction for instances that were placed: the estimate of Predict without its interval.
 type Solved struct {
 	Tenants []SolvedTenant // one for each that was placed, in their order
 	Rate    float64        // operations a second, of all
@@ -34,17 +37,57 @@ type SolvedTenant struct {
 	Rate      float64 // operations a second, of all its instances
 	Mean, P99 float64 // s; NaN for a p99 that no point had
 	Memory    float64 // bytes that each of its instances has
+	Needs     float64 // of these, bytes without which it would do less
+
+	Least  float64 // lower end of Rate's interval of 90%, as wide as points that were left out say; NaN for none
+	Device Asked   // of all its instances
+}
+
+// Asked is what instances ask of their drive, a second; NaN for reads that nobody counted.
+type Asked struct{ Reads, Writes, ReadBytes, WriteBytes float64 }
+
+// asks returns what instances that do so many operations a second ask of their drive.
+func (in *instances) asks(rate float64) Asked {
+	p, reads := in.params, math.NaN()
+	if !in.params.Inferred {
+		reads = rate * p.Reads.At(in.memory)
+	}
+	writes := rate * p.Writes.At(rate/in.count)
+	return Asked{reads, writes, reads * float64(p.ReadBytes), writes * float64(p.WriteBytes)}
 }
 
 // Solve returns what instances of the model's classes would do together on a host, for planners that ask
-// about many hosts. Clients and their thinking are those that were measured. The error says what does not
-// fit, or what nobody knows.
+// about many hosts. Clients and their thinking are those that were measured, unless they think longer. The error says
+// what does not fit, or what nobody knows.
 func (m *Model) Solve(host HostKind, placed []Placed) (Solved, error) {
 	all, err := m.SolveTogether([]HostKind{host}, [][]Placed{placed})
 	if err != nil {
 		return Solved{}, err
 	}
 	return all[0], nil
+}
+
+// ThinkFor returns how long clients wait between two operations where an instance is asked for so many a second: alone
+// on a host, it does as many. Where it cannot, they wait as was measured, and 0 is returned.
+func (m *Model) ThinkFor(host HostKind, p Placed, rate float64) (think float64, err error) {
+	p.Count = 1
+	for range 50 { // each time nearer: the less is asked for, the shorter an operation waits
+		p.Think = think
+		s, err := m.Solve(host, []Placed{p})
+		if err != nil {
+			return 0, err
+		}
+		clients, measured := m.Classes[p.Class].load()
+		was := think
+		think = float64(clients)/rate - s.Tenants[0].Mean
+		if think <= measured {
+			return 0, nil
+		}
+		if think-was <= 1e-6*think {
+			break
+		}
+	}
+	return think, nil
 }
 
 // SolveTogether is Solve of several hosts, which share the remote drives of the same *Target and name.
@@ -72,11 +115,18 @@ func (m *Model) SolveTogether(hosts []HostKind, placed [][]Placed) ([]Solved, er
 				return nil, errors.New(why)
 			}
 			t := &s.Tenants[i]
+			t.Needs = in.wants()
+			if in.memory > 0 {
+				t.Needs = min(t.Needs, in.memory)
+			}
 			t.Rate, t.Memory = o.rates[next], in.memory
 			t.Mean = max(0, in.clients*in.count/t.Rate-in.think)
 			if t.Mean > 0 {
 				t.P99 = t.Mean * f.Params.Tail.At(t.Mean)
 			}
+			t.Device = in.asks(t.Rate)
+			e := f.Check.Between
+			t.Least = float64(around(t.Rate, 0, max(float64(e.Off), leastOff), e.Points).Low)
 			s.Rate += t.Rate
 			next++
 		}
@@ -95,7 +145,7 @@ func (m *Model) Uses(host HostKind, placed []Placed) ([]Use, error) {
 	}
 	var all []Use
 	for s, u := range o.used {
-		if st := o.stations[s]; st.name != "" || s < len(ofHost) { // others are of one flow alone
+		if st := o.stations[s]; !st.own {
 			all = append(all, Use{st.of, st.name, Number(u)})
 		}
 	}
@@ -115,22 +165,29 @@ func (m *Model) settled(hosts []HostKind, placed [][]Placed) (o outcome, classes
 				continue
 			}
 			f := &m.Classes[p.Class]
-			of := &f.Points[0]
-			in := instances{params: &f.Params, host: &hosts[h], at: h, drive: p.Drive, stood: m.stood(f), own: p.Own,
-				count: float64(p.Count), clients: float64(of.Clients), think: of.Think}
-			holds := f.memory()
-			in.fixed, in.held = holds.fixed, holds.most
+			in := m.instancesOf(&hosts[h], h, p)
 			floors += in.fixed * in.count
-			o.in, o.rates, classes = append(o.in, in), append(o.rates, 1), append(classes, f)
+			o.in, classes = append(o.in, in), append(classes, f)
 		}
 		if memory := float64(hosts[h].Host.MemoryBytes); memory > 0 && floors > memory {
 			return o, nil, &Overfull{overfull(floors, memory)}
 		}
 	}
 	if len(o.in) > 0 {
-		o.settle(hosts)
+		if o.settle(hosts); !o.solved {
+			return o, nil, errUnsolved
+		}
 	}
 	return o, classes, nil
+}
+
+// instancesOf returns what was placed on a host, which is the number at.
+func (m *Model) instancesOf(host *HostKind, at int, p Placed) instances {
+	f := &m.Classes[p.Class]
+	clients, think := f.load()
+	holds := f.memory()
+	return instances{params: &f.Params, host: host, at: at, drive: p.Drive, stood: m.stood(f), own: p.Own,
+		count: float64(p.Count), clients: float64(clients), think: max(think, p.Think), fixed: holds.fixed, held: holds.most}
 }
 
 // binds names what of a host, or of what it shares, is used most; Clients where nothing is near.

@@ -5,17 +5,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/result"
-	"plimsoll/internal/story"
+	"plimsoll/internal/testkit/runtest"
 )
 
 // pairs is density with a twin of its workload, and, if beside, with two instances of each at the
 // same time: the trials of four, of which each class did a share.
 func pairs(beside bool) *result.Run {
-	run := story.Density(false)
+	run := runtest.Density(false)
 	run.Workloads = append(run.Workloads, run.Workloads[0])
 	run.Workloads[1].Name = "D"
 	run.Workloads[1].Declared = strings.Replace(run.Workloads[0].Declared, "200000", "200001", 1)
@@ -43,11 +44,14 @@ func pairs(beside bool) *result.Run {
 	return run
 }
 
+// apart fits classes that were never measured beside each other, once for all tests.
+var apart = sync.OnceValues(func() (*model.Model, error) { return model.Fit(model.Options{Seed: 1}, pairs(false)) })
+
 // How far classes disturb each other is what was measured of them beside each other; where nothing
 // was, the interval is not known, and the run that would tell is named.
 func TestMixesTeachHowFarTheyAreOff(t *testing.T) {
 	ask := model.Ask{Tenants: []model.Tenant{{Class: "C", Count: 2, Think: -1}, {Class: "D", Count: 2, Think: -1}}}
-	alone, err := model.Fit(model.Options{Seed: 1}, pairs(false))
+	alone, err := apart()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +102,7 @@ func TestMixesTeachHowFarTheyAreOff(t *testing.T) {
 
 // What a planner asks is what predict says; a class of which there is none changes nothing.
 func TestPlannersAreToldWhatIsPredicted(t *testing.T) {
-	m, err := model.Fit(model.Options{Seed: 1}, pairs(false))
+	m, err := apart()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +147,41 @@ func TestPlannersAreToldWhatIsPredicted(t *testing.T) {
 	}
 }
 
+// Clients that think as long as ThinkFor says do what is asked for, alone. What is more than they can do changes
+// nothing.
+func TestThinkFor(t *testing.T) {
+	m, err := apart()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := model.HostKind{Host: m.Classes[0].Measured()}
+	for class := range m.Classes {
+		p := model.Placed{Class: class, Drive: -1, Count: 1}
+		most, err := m.Solve(host, []model.Placed{p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, share := range []float64{0.001, 0.1, 0.5, 0.9, 0.999, 1, 1.001, 1000} {
+			asked := share * most.Rate
+			think, err := m.ThinkFor(host, p, asked)
+			if err != nil || think < 0 || (think == 0) != (share >= 1) && share != 1 {
+				t.Fatalf("%v of %v/s: %v s, %v", share, most.Rate, think, err)
+			}
+			p := p
+			p.Think = think
+			does, err := m.Solve(host, []model.Placed{p})
+			if want := min(asked, most.Rate); err != nil || math.Abs(does.Rate/want-1) > 1e-3 {
+				t.Errorf("asked for %v/s, class %d does %v/s, %v", want, class, does.Rate, err)
+			}
+		}
+	}
+	if _, err := m.ThinkFor(host, model.Placed{Class: len(m.Classes), Drive: -1}, 1); err == nil {
+		t.Error("a class that there is not thinks")
+	}
+}
+
 func BenchmarkSolve(b *testing.B) {
-	m, err := model.Fit(model.Options{Seed: 1}, pairs(false))
+	m, err := apart()
 	if err != nil {
 		b.Fatal(err)
 	}

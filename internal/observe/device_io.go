@@ -3,7 +3,7 @@ package observe
 import (
 	"math"
 
-	"plimsoll/internal/blockdev"
+	"plimsoll/internal/host/blockdev"
 )
 
 var deviceIO = sampler{

@@ -6,19 +6,19 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/hosttest"
+	"plimsoll/internal/testkit/hosttest"
 )
 
-var update = flag.Bool("update", false, "rewrite the metrics in docs/series.md")
+var update = flag.Bool("update", false, "rewrite the metrics in docs/reference/metrics.md")
 
-// docs/series.md lists every metric that is sampled, with its unit and where it is read.
+// docs/reference/metrics.md lists every metric that is sampled, with its unit and where it is read.
 func TestDocsListTheMetrics(t *testing.T) {
 	var out strings.Builder
 	for _, k := range []struct {
 		of    kind
 		title string
 	}{
-		{ofGroup, "An instance, and the miniature (`instance`, `miniature`)"},
+		{ofGroup, "An instance, and the scaled-down host (`instance`, `scaled-down host`)"},
 		{ofDevice, "A device (`device NAME`)"},
 		{ofHost, "The host (`host`)"},
 	} {
@@ -32,7 +32,7 @@ func TestDocsListTheMetrics(t *testing.T) {
 			}
 		}
 	}
-	hosttest.Listed(t, "../../docs/series.md", "metrics",
+	hosttest.Listed(t, "../../docs/reference/metrics.md", "metrics",
 		"go test ./internal/observe -run Docs -update", out.String(), *update)
 }
 

@@ -11,10 +11,10 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"github.com/prometheus/procfs"
 
-	"plimsoll/internal/hostfs"
+	"plimsoll/internal/host/hostfs"
 )
 
-// Group is where the files of a control group are: a directory for each controller of version 1, and one of version 2;
+// Group is where the files of a cgroup are: a directory for each controller of version 1, and one of version 2;
 // "" for none. What a controller of version 1 has no directory for is read from version 2.
 type Group struct {
 	CPU     string // cpu of version 1
@@ -29,19 +29,19 @@ type Group struct {
 func GroupOf(roots hostfs.Roots, pid int) (Group, error) {
 	fs, err := procfs.NewFS(roots.Proc)
 	if err != nil {
-		return Group{}, fmt.Errorf("control group of process %d: %w", pid, err)
+		return Group{}, fmt.Errorf("cgroup of process %d: %w", pid, err)
 	}
 	process, err := fs.Proc(pid)
 	if err != nil {
-		return Group{}, fmt.Errorf("control group of process %d: %w", pid, err)
+		return Group{}, fmt.Errorf("cgroup of process %d: %w", pid, err)
 	}
 	in, err := process.Cgroups()
 	if err != nil {
-		return Group{}, fmt.Errorf("control group of process %d: %w", pid, err)
+		return Group{}, fmt.Errorf("cgroup of process %d: %w", pid, err)
 	}
 	mounts, err := hierarchies(roots)
 	if err != nil {
-		return Group{}, fmt.Errorf("control group of process %d: where control groups are mounted: %w", pid, err)
+		return Group{}, fmt.Errorf("cgroup of process %d: where cgroups are mounted: %w", pid, err)
 	}
 	var g Group
 	for _, c := range in {
@@ -54,12 +54,12 @@ func GroupOf(roots hostfs.Roots, pid int) (Group, error) {
 	return g, nil
 }
 
-// GroupAt returns the group at a path from the root of each hierarchy in which it is there, such as a miniature that
-// no process is in itself.
+// GroupAt returns the group at a path from the root of each hierarchy in which it is there, such as a scaled-down host
+// that no process is in itself.
 func GroupAt(roots hostfs.Roots, path string) (Group, error) {
 	mounts, err := hierarchies(roots)
 	if err != nil {
-		return Group{}, fmt.Errorf("control group %s: where control groups are mounted: %w", path, err)
+		return Group{}, fmt.Errorf("cgroup %s: where cgroups are mounted: %w", path, err)
 	}
 	var g Group
 	for _, to := range g.hierarchies() {
@@ -69,7 +69,7 @@ func GroupAt(roots hostfs.Roots, path string) (Group, error) {
 		}
 	}
 	if g == (Group{}) {
-		return g, fmt.Errorf("control group %s: it is in no hierarchy that is mounted here; make it first", path)
+		return g, fmt.Errorf("cgroup %s: it is in no hierarchy that is mounted here; make it first", path)
 	}
 	return g, nil
 }
@@ -89,13 +89,13 @@ func (g *Group) hierarchies() []hierarchy {
 	}
 }
 
-// Types of file systems that are hierarchies of control groups.
+// Types of file systems that are hierarchies of cgroups.
 const (
 	version1 = "cgroup"
 	version2 = "cgroup2"
 )
 
-// hierarchies lists where control groups are mounted.
+// hierarchies lists where cgroups are mounted.
 func hierarchies(roots hostfs.Roots) ([]*mountinfo.Info, error) {
 	f, err := os.Open(roots.InProc("self/mountinfo"))
 	if err != nil {

@@ -13,7 +13,7 @@ var groupMemory = sampler{
 		},
 		{
 			name: "memory.shared", unit: unitBytes, grow: holds,
-			meaning: "of that, memory that programs share and tmpfs, which no shortage frees: a database's buffers may be there",
+			meaning: "of that, memory that programs share and tmpfs, never reclaimed: a database's buffers may be there",
 			file:    "`total_shmem` of `memory.stat`; version 2: `shmem`",
 		},
 		{

@@ -15,6 +15,7 @@ var hostCPU = sampler{
 			file: "iowait",
 		},
 		{name: "cpu.steal", unit: unitCPUs, meaning: "processors that a hypervisor took", file: "steal"},
+		{name: "cpu.irq", unit: unitCPUs, meaning: "of cpu.system, processors at work in interrupts", file: "irq, softirq"},
 	},
 	open: func(o origin) reader { return hostCPUReader{o.open(o.roots.Proc, "stat")} },
 }
@@ -36,7 +37,7 @@ func (r hostCPUReader) read(values []float64) {
 		n[i] = number(field) / perSecond
 	}
 	values[0], values[1] = n[user]+n[nice], n[system]+n[irq]+n[softirq]
-	values[2], values[3] = n[iowait], n[steal]
+	values[2], values[3], values[4] = n[iowait], n[steal], n[irq]+n[softirq]
 }
 
 func (r hostCPUReader) close() { r.stat.close() }

@@ -15,10 +15,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/blockdev"
-	"plimsoll/internal/hostfs"
-	"plimsoll/internal/hosttest"
+	"plimsoll/internal/host/blockdev"
+	"plimsoll/internal/host/hostfs"
 	"plimsoll/internal/result"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // makeGroups makes a group of that name below ours, in every hierarchy that is read, and returns its directories.
@@ -65,7 +65,7 @@ func makeGroups(t testing.TB, name string) []string {
 		})
 	}
 	if len(made) == 0 {
-		t.Skip("no control groups are mounted here")
+		t.Skip("no cgroups are mounted here")
 	}
 	return made
 }
@@ -170,13 +170,13 @@ func TestABusyLoopUsesAProcessor(t *testing.T) {
 		t.Skipf("others leave %.2f of a processor to the loop", want)
 	}
 	if got := mean(InstanceSource, 0, "cpu.user", "cpu.system"); got < want-0.15 || got > want+0.15 {
-		t.Errorf("the loop used %.2f CPUs, and %.2f are told", want, got)
+		t.Errorf("the loop used %.2f CPUs, and %.2f are shown", want, got)
 	}
 	if got := mean(InstanceSource, 1, "cpu.user", "cpu.system"); !(got < 0.02) {
-		t.Errorf("%.3f CPUs are told of a process that sleeps", got)
+		t.Errorf("%.3f CPUs are reported a process that sleeps", got)
 	}
 	if got := mean(HostSource, result.NoInstance, "cpu.user", "cpu.system"); got < want-0.15 {
-		t.Errorf("%.2f CPUs are told of the host, and the loop alone used %.2f", got, want)
+		t.Errorf("%.2f CPUs are reported the host, and the loop alone used %.2f", got, want)
 	}
 }
 
@@ -245,12 +245,12 @@ func TestReadsOfAGroup(t *testing.T) {
 	}
 }
 
-// BenchmarkSample takes one sample of 16 instances, a miniature, two devices and the host, of this host's own files.
-// What it reports as %core is how much of one processor that takes when it is done once a second. On version 1 of
-// control groups, the processes are asked where the kernel counts no device; elsewhere both cases are the same.
+// BenchmarkSample takes one sample of 16 instances, a scaled-down host, two devices and the host, of this host's own
+// files. What it reports as %core is how much of one processor that takes when it is done once a second. On version 1
+// of cgroups, the processes are asked where the kernel counts no device; elsewhere both cases are the same.
 func BenchmarkSample(b *testing.B) {
 	if os.Getuid() != 0 {
-		b.Skip("only root makes control groups")
+		b.Skip("only root makes cgroups")
 	}
 	roots := hostfs.Default()
 	subject := Subject{Host: true, Devices: someDevices(b, roots)}

@@ -1,6 +1,7 @@
 // Package observe samples what instances, devices and the host do while a trial runs, as series of values over time.
 //
-// A sampler is one file and one line of the table in sampler.go; docs/series.md lists what each of them takes.
+// A sampler is one file and one line of the table in sampler.go; docs/reference/metrics.md lists what each of them
+// takes.
 //
 // It only reads, and it must not disturb what it watches: files stay open and are read again from their beginning,
 // into one buffer; nothing is parsed but what is wanted. (Package procfs opens, reads and parses whole files each
@@ -9,7 +10,7 @@
 //
 // Hazards. A series says what the kernel tells: a file that is missing, a group that is gone, or a counter that went
 // back gives NaN for the intervals that it spoils, and never an error. What a value means on version 1 and version 2
-// of control groups is not always the same: docs/series.md says where.
+// of control groups is not always the same: docs/reference/metrics.md says where.
 package observe
 
 import (
@@ -18,8 +19,8 @@ import (
 	"sync"
 	"time"
 
-	"plimsoll/internal/blockdev"
-	"plimsoll/internal/hostfs"
+	"plimsoll/internal/host/blockdev"
+	"plimsoll/internal/host/hostfs"
 	"plimsoll/internal/result"
 )
 
@@ -70,7 +71,7 @@ type Recorder struct {
 	once  sync.Once
 }
 
-// course is what one sampler takes of one instance, device or host.
+// course is the series that one sampler takes of one instance, device or host.
 type course struct {
 	instance int
 	source   string
@@ -226,7 +227,7 @@ func (r *Recorder) sample(intervals int) {
 	}
 }
 
-// Stop ends sampling and returns the series: of the instances in the order of the Subject, of the miniature, the
+// Stop ends sampling and returns the series: of the instances in the order of the Subject, of the scaled-down host, the
 // devices and the host. An interval that most of is missing is left out, unless it is the only one.
 func (r *Recorder) Stop() []result.Series {
 	r.once.Do(func() {

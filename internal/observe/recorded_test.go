@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"plimsoll/internal/hostfs"
-	"plimsoll/internal/hosttest"
+	"plimsoll/internal/host/hostfs"
 	"plimsoll/internal/result"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // recordedHost is one whose files are recorded in two states.
@@ -238,7 +238,7 @@ func instancesThatShare(t *testing.T, share func(dir string) string) {
 		}
 	}
 	if strings.Contains(got, "instance 0: io.") || strings.Contains(got, "instance 1: io.reads") {
-		t.Error("what both did is told of one of them")
+		t.Error("what both did is reported one of them")
 	}
 	if t.Failed() {
 		t.Log(got)

@@ -3,11 +3,11 @@ package observe
 import (
 	"math"
 
-	"plimsoll/internal/hostfs"
+	"plimsoll/internal/host/hostfs"
 	"plimsoll/internal/result"
 )
 
-// samplers is all that is sampled. docs/series.md is written from it.
+// samplers is all that is sampled. docs/reference/metrics.md is written from it.
 var samplers = []sampler{
 	groupCPU,
 	groupMemory,
@@ -26,11 +26,11 @@ type sampler struct {
 	open    func(origin) reader
 }
 
-// kind is what a sampler samples.
+// kind is the kind of thing that a sampler reads: an instance, a device or the host.
 type kind int
 
 const (
-	ofGroup kind = iota // an instance's, or the miniature's
+	ofGroup kind = iota // an instance's, or the scaled-down host's
 	ofDevice
 	ofHost
 )
@@ -57,7 +57,7 @@ type metric struct {
 	unit string
 	grow growth
 
-	// For docs/series.md: what it is, and the files that it is read from.
+	// For docs/reference/metrics.md: what it is, and the files that it is read from.
 	meaning, file string
 }
 

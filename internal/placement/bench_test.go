@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/model"
-	"plimsoll/internal/model/modeltest"
+	"plimsoll/internal/testkit/modeltest"
 )
 
 // largeFleet has so many containers of twenty classes on so many hosts of five kinds.

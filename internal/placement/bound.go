@@ -86,7 +86,7 @@ func (s *search) relaxation(counts []int, price bool) *program {
 // little as it has to.
 func (s *search) relaxOn(p *program, k, d, drive int, price bool, row func(string) int) {
 	kind, one := s.kinds[k], s.fleet.Containers[d]
-	if kind.refuses(d) != "" {
+	if kind.refuses(d, drive) != "" {
 		return
 	}
 	memory, least := float64(kind.is.Host.MemoryBytes), 0.0
@@ -118,8 +118,8 @@ func (s *search) relaxOn(p *program, k, d, drive int, price bool, row func(strin
 			if price {
 				p.add(name, d, p.placed, idle)
 			} else {
-				p.add(name+"_most", d, p.placed+solved.Rate, full)
-				p.add(name+"_least", d, p.placed+one.LeastRate, idle)
+				p.add(name+"_most", d, p.placed+one.weight()*solved.Rate, full)
+				p.add(name+"_least", d, p.placed+one.weight()*one.LeastRate, idle)
 			}
 		}
 		if least = most; memory == 0 { // there is no end of it

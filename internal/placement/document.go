@@ -20,6 +20,9 @@ type Document struct {
 
 	Fleet result.InputFile `json:"fleet"` // with its text
 	Model result.InputFile `json:"model"`
+
+	// What internal/apply makes containers from; nil for a plan of a fleet's file.
+	Deployment any `json:"deployment,omitempty"`
 }
 
 // Write writes the document, indented.

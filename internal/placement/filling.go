@@ -10,7 +10,7 @@ import (
 	"plimsoll/internal/units"
 )
 
-// filling is what stands on a host: so many of each demand on each of its drives, by slot.
+// filling counts the containers of a host: so many of each demand on each of its drives, by slot.
 type filling []uint8
 
 // mostOfOne is how many containers of one demand a drive of one host takes, which nobody runs more of.
@@ -42,7 +42,10 @@ type kind struct {
 	classes []int          // of the model's, of each demand; -1 for one that it does not know
 	is      model.HostKind // without what is left free
 	able    []int          // drives, or -1 for a host without any
+	fixed   []float64      // bytes that no shortage takes from a container of each demand; 1 at least
 	known   map[string]*filled
+	cells   *kindCells // that were asked about last; nil before, and for models that have none
+	slopes  map[string][]float64
 	asked   int // predictions that were made
 }
 
@@ -51,8 +54,9 @@ func (k *kind) one(demand, drive int) model.Placed {
 	return model.Placed{Class: k.classes[demand], Drive: drive, Count: 1, Own: k.fleet.Containers[demand].Limits}
 }
 
-// refuses says why no container of a demand stands on hosts of the kind, whatever else does; "" where it may.
-func (k *kind) refuses(demand int) string {
+// refuses says why no container of a demand stands on a drive of hosts of the kind, whatever else does; "" where it
+// may.
+func (k *kind) refuses(demand, drive int) string {
 	d := &k.fleet.Containers[demand]
 	if k.classes[demand] < 0 {
 		return fmt.Sprintf("%s is of a class that the model of %s does not know", d.Name, k.Name)
@@ -60,14 +64,18 @@ func (k *kind) refuses(demand int) string {
 	if d.On != nil && !slices.Contains(d.On, k.at) {
 		return fmt.Sprintf("%s may not stand on %s", d.Name, k.Name)
 	}
+	if only, has := d.Drives[k.at]; has && only != drive {
+		return fmt.Sprintf("%s stands on another drive of %s", d.Name, k.Name)
+	}
 	return ""
 }
 
-// filled is what was predicted of a filling.
+// filled is the prediction for a filling.
 type filled struct {
 	solved  model.Solved
 	rate    float64
-	worth   float64 // the rate, and a little less the fuller the host is
+	value   float64 // of all operations a second, each with its weight
+	worth   float64 // the value, and a little less the fuller the host is
 	least   float64 // share of what one would do alone, of the one that keeps least
 	p99     float64 // greatest; NaN where one is not known
 	clash   string  // what it breaks, beside limits that objectives set; "" for nothing
@@ -120,13 +128,15 @@ func (k *kind) fill(f filling, alone []float64) *filled {
 	out.rate = out.solved.Rate
 	held := 0.0
 	for i, t := range out.solved.Tenants {
-		held += t.Memory * float64(placed[i].Count)
+		held += t.Needs * float64(placed[i].Count)
+		demand, _ := k.of(out.at[i])
+		out.value += k.fleet.Containers[demand].weight() * t.Rate
 	}
 	full := out.solved.Used
 	if memory := float64(k.is.Host.MemoryBytes); memory > 0 {
 		full = max(full, held/memory)
 	}
-	out.worth = out.rate * (1 - evenly*full*full)
+	out.worth = out.value * (1 - evenly*full*full)
 	worst := 1.0
 	breaks := func(demand int, by float64, format string, args ...any) {
 		if by > worst {
@@ -171,23 +181,29 @@ func (k *kind) placed(f filling) (all []model.Placed) {
 	return all
 }
 
-// evenly is what an evener plan may cost: of plans whose rates differ by less than a ten-thousandth, the one is
-// taken that leaves most room on its hosts.
+// evenly is the share of throughput that an evener plan may cost: of plans whose rates differ by less, the one is taken
+// that leaves most room on its hosts.
 const evenly = 1e-4
 
-// slack is what is no breach of a limit: what numbers lose when they are computed.
+// slack is the rounding error within which a limit is kept.
 const slack = 1e-9
 
 // apart says which wishes of who stands beside whom a filling breaks; "" for none.
 func (k *kind) apart(f filling) string {
+	for slot, n := range f {
+		demand, drive := k.of(slot)
+		if n == 0 {
+			continue
+		}
+		if why := k.refuses(demand, k.able[drive]); why != "" {
+			return why
+		}
+	}
 	counts := k.counts(f)
 	for i, n := range counts {
 		d := &k.fleet.Containers[i]
 		if n == 0 {
 			continue
-		}
-		if why := k.refuses(i); why != "" {
-			return why
 		}
 		if d.Apart && n > 1 {
 			return fmt.Sprintf("two of %s stand on one host, and are to be apart", d.Name)
@@ -202,4 +218,22 @@ func (k *kind) apart(f filling) string {
 		}
 	}
 	return ""
+}
+
+// gradient returns what one more container of each slot adds to the operations a second of a host that is filled so;
+// nil where nobody knows.
+func (k *kind) gradient(f filling, alone []float64) []float64 {
+	if k.cells == nil {
+		return nil
+	}
+	key := f.key()
+	g, has := k.slopes[key]
+	if has {
+		return g
+	}
+	if known := k.fill(f, alone); !known.unknown && (known.clash == "" || len(known.solved.Tenants) > 0) {
+		g = k.cells.gradient(f, known)
+	}
+	k.slopes[key] = g
+	return g
 }

@@ -11,13 +11,14 @@
 package placement
 
 import (
+	"cmp"
 	"slices"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/result"
 )
 
-// Fleet is what is to be placed, and on what.
+// Fleet has the containers to place and the hosts to place them on.
 type Fleet struct {
 	Hosts      []Hosts
 	Containers []Containers
@@ -27,7 +28,7 @@ type Fleet struct {
 	MostMoves  int        // of those that stand somewhere; 0 for as many as it takes
 }
 
-// Objective is what makes one plan better than another.
+// Objective orders plans.
 type Objective string
 
 // The objectives.
@@ -65,14 +66,19 @@ type Containers struct {
 	Count int
 
 	Limits    result.Limits // of each
+	Weight    float64       // of an operation, beside those of other containers; 0 is 1
 	LeastRate float64       // operations a second of each; 0 for any
 	MostP99   float64       // s; 0 for any
 	Apart     bool          // no two stand on one host: replicas
 	Beside    []int         // they stand only where some of these containers do, too
 	Away      []int         // they stand nowhere where any of these do
 	On        []int         // kinds of hosts that they may stand on; nil for all
+	Drives    map[int]int   // of a kind of hosts: the drive that they stand on there, by its number; any without
 	Data      int64         // bytes of each, which a move to or from a local drive copies
 }
+
+// weight is what an operation counts where all that is done is added up.
+func (c *Containers) weight() float64 { return cmp.Or(c.Weight, 1) }
 
 // Standing is some containers on one host.
 type Standing struct {
@@ -80,14 +86,6 @@ type Standing struct {
 	Containers int    // of the fleet's
 	Drive      int    // of the host's; -1 where it has none
 	Count      int
-}
-
-// total is how many containers there are.
-func (f *Fleet) total() (n int) {
-	for _, c := range f.Containers {
-		n += c.Count
-	}
-	return n
 }
 
 // roomy returns the kinds of hosts without what is to be left free. Those that share a target still do, and nobody else
@@ -101,7 +99,7 @@ func (f *Fleet) roomy() (all []model.HostKind) {
 		h := &k.Host
 		h.CPUs, h.Machine, h.NIC = h.CPUs*keep, h.Machine*keep, h.NIC*keep
 		scale(&h.MemoryBytes)
-		for _, r := range []*result.Rate{&h.Read, &h.Write} {
+		for _, r := range []*result.Rate{&h.Read, &h.Write, &h.IO} {
 			scale(&r.OperationsPerSecond)
 			scale(&r.BytesPerSecond)
 		}

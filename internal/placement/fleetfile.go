@@ -3,20 +3,19 @@ package placement
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/field"
 	"plimsoll/internal/model"
-	"plimsoll/internal/plural"
-	"plimsoll/internal/suggest"
-	"plimsoll/internal/units"
-	"plimsoll/internal/yamlfile"
+	"plimsoll/internal/problem/suggest"
+	"plimsoll/internal/units/plural"
 )
 
 // Bounds of a file of a fleet, far above those of real ones.
@@ -32,8 +31,8 @@ const (
 // that is wrong, in the order of lines, or that of open.
 func Parse(file string, text []byte, open func(name string) (*model.Model, error)) (*Fleet, *model.Model, error) {
 	p := &fleetParser{fleet: &Fleet{Objective: Throughput}}
-	p.HostReader = model.HostReader{Reader: &yamlfile.Reader{}, Targets: map[string]*model.Target{}}
-	root := p.Root(text, yamlfile.Kind{Name: "fleet", Begin: "plimsoll init fleet writes one", Bytes: mostFleetBytes,
+	p.HostReader = model.HostReader{Reader: &field.Reader{}, Targets: map[string]*model.Target{}}
+	root := p.Root(text, field.File{Name: "fleet", Begin: "plimsoll init fleet writes one", Bytes: mostFleetBytes,
 		Values: mostValues})
 	if root != nil {
 		if err := p.file(root, open); err != nil {
@@ -55,7 +54,7 @@ func (p *fleetParser) file(root *yaml.Node, open func(string) (*model.Model, err
 	nodes := map[string]*yaml.Node{}
 	keep := func(key string) func(*yaml.Node) { return func(n *yaml.Node) { nodes[key] = n } }
 	fields := map[string]func(*yaml.Node){"objective": p.objective, "headroom": func(n *yaml.Node) {
-		p.fleet.Headroom = p.share(n, "headroom")
+		p.fleet.Headroom, _ = field.Value(p.Reader, n, "headroom", Headroom)
 	}, "moves": func(n *yaml.Node) { p.fleet.MostMoves = p.count(n, "moves") }}
 	for _, key := range []string{"model", "targets", "hosts", "containers", "now"} {
 		fields[key] = keep(key)
@@ -105,7 +104,7 @@ func (p *fleetParser) objective(n *yaml.Node) {
 			return
 		}
 	}
-	p.Problem(n, fmt.Sprintf("objective: a plan is for one of %s, not for %s", plural.And(known), yamlfile.Describe(n)),
+	p.Problem(n, fmt.Sprintf("objective: a plan is for one of %s, not for %s", plural.And(known), field.Describe(n)),
 		suggest.DidYouMean(n.Value, known))
 }
 
@@ -114,10 +113,11 @@ func (p *fleetParser) hosts(name string, n *yaml.Node) {
 	p.named(n, "hosts", name)
 	h.Is = p.Host(n, "hosts "+name, model.HostKind{}, map[string]func(*yaml.Node){
 		"count": func(n *yaml.Node) { h.Count = p.count(n, "count of hosts "+name) },
-		"price": func(n *yaml.Node) { h.Price = p.number(n, "price of hosts "+name, 1e-6, 1e12) },
+		"price": func(n *yaml.Node) { h.Price, _ = field.Value(p.Reader, n, "price of hosts "+name, aPrice) },
 	})
 	if h.Is.Host.MemoryBytes == 0 {
-		p.Problem(n, fmt.Sprintf("hosts %s have no memory: what fits on them would have no end", name), "write memory: 64GiB")
+		p.Problem(n, fmt.Sprintf("hosts %s have no memory: what fits on them would have no end", name),
+			"write memory: 64GiB")
 	}
 	if h.Is.Host.CPUs == 0 {
 		p.Problem(n, fmt.Sprintf("hosts %s have no cpus", name), "write cpus: 16")
@@ -130,7 +130,8 @@ var nameShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 // named says what is wrong with a name, which stands in tables and in names of hosts.
 func (p *fleetParser) named(n *yaml.Node, what, name string) {
 	if !nameShape.MatchString(name) {
-		p.Problem(n, fmt.Sprintf("%s: %q is no name", what, name), "take letters, digits, and - . _ between them, 63 at most")
+		p.Problem(n, fmt.Sprintf("%s: %q is no name", what, name),
+			"take letters, digits, and - . _ between them, 63 at most")
 	}
 }
 
@@ -153,22 +154,16 @@ func (p *fleetParser) containers(all *yaml.Node) {
 		c := Containers{Name: name, Count: 1, Class: -1}
 		i := len(p.fleet.Containers)
 		read := p.Mapping(n, of, map[string]func(*yaml.Node){
-			"class":            func(n *yaml.Node) { c.Class = p.class(n, of) },
-			"count":            func(n *yaml.Node) { c.Count = p.count(n, "count of "+of) },
-			"limits":           func(n *yaml.Node) { c.Limits = experiment.ReadLimits(p.Reader, n, of) },
-			"least-throughput": func(n *yaml.Node) { c.LeastRate = p.rate(n, "least-throughput of "+of) },
-			"p99-limit":        func(n *yaml.Node) { c.MostP99 = p.time(n, "p99-limit of "+of) },
-			"data": func(n *yaml.Node) {
-				size, err := units.ParseSize(n.Value)
-				if c.Data = size; err != nil || size < 1 {
-					p.Problem(n, fmt.Sprintf("data of %s is a size, not %s", of, yamlfile.Describe(n)), "write data: 100GB")
-				}
+			"class":  func(n *yaml.Node) { c.Class = p.class(n, of) },
+			"count":  func(n *yaml.Node) { c.Count = p.count(n, "count of "+of) },
+			"limits": func(n *yaml.Node) { c.Limits = experiment.ReadLimits(p.Reader, n, of) },
+			"weight": func(n *yaml.Node) { c.Weight, _ = field.Value(p.Reader, n, "weight of "+of, weight) },
+			"least-throughput": func(n *yaml.Node) {
+				c.LeastRate, _ = field.Value(p.Reader, n, "least-throughput of "+of, LeastThroughput)
 			},
-			"apart": func(n *yaml.Node) {
-				if c.Apart = n.Value == "true"; n.Tag != "!!bool" {
-					p.Problem(n, fmt.Sprintf("apart of %s is true or false, not %s", of, yamlfile.Describe(n)), "")
-				}
-			},
+			"p99-limit": func(n *yaml.Node) { c.MostP99, _ = field.Value(p.Reader, n, "p99-limit of "+of, P99Limit) },
+			"data":      func(n *yaml.Node) { c.Data, _ = field.Value(p.Reader, n, "data of "+of, field.Bytes.Like("100GB")) },
+			"apart":     func(n *yaml.Node) { c.Apart, _ = field.Value(p.Reader, n, "apart of "+of, field.Switch) },
 			"beside":    func(n *yaml.Node) { wishes = append(wishes, wish{i, nil, n, "beside"}) },
 			"on":        func(n *yaml.Node) { c.On = p.on(n, of) },
 			"away-from": func(n *yaml.Node) { wishes = append(wishes, wish{i, nil, n, "away-from"}) },
@@ -194,13 +189,13 @@ func (p *fleetParser) containers(all *yaml.Node) {
 			nodes = []*yaml.Node{w.node}
 		} else if w.node.Kind != yaml.SequenceNode {
 			p.Problem(w.node, fmt.Sprintf("%s of containers %s is a list of containers, not %s", w.what, c.Name,
-				yamlfile.Describe(w.node)), "write "+w.what+": [orders]")
+				field.Describe(w.node)), "write "+w.what+": [orders]")
 		}
 		for _, n := range nodes {
 			other, ok := at[n.Value]
 			switch {
 			case !ok:
-				p.Problem(n, fmt.Sprintf("%s of containers %s: there are no containers %s", w.what, c.Name, yamlfile.Describe(n)),
+				p.Problem(n, fmt.Sprintf("%s of containers %s: there are no containers %s", w.what, c.Name, field.Describe(n)),
 					"")
 			case other == w.of:
 				p.Problem(n, fmt.Sprintf("%s of containers %s: that is they themselves", w.what, c.Name),
@@ -223,12 +218,12 @@ func (p *fleetParser) on(n *yaml.Node, of string) (kinds []int) {
 	for _, one := range nodes {
 		i := slices.IndexFunc(p.fleet.Hosts, func(h Hosts) bool { return h.Name == one.Value })
 		if i < 0 {
-			p.Problem(one, fmt.Sprintf("on of %s: there are no hosts %s", of, yamlfile.Describe(one)), "")
+			p.Problem(one, fmt.Sprintf("on of %s: there are no hosts %s", of, field.Describe(one)), "")
 		}
 		kinds = append(kinds, i)
 	}
 	if len(kinds) == 0 {
-		p.Problem(n, fmt.Sprintf("on of %s is a list of hosts, not %s", of, yamlfile.Describe(n)), "write on: [big]")
+		p.Problem(n, fmt.Sprintf("on of %s is a list of hosts, not %s", of, field.Describe(n)), "write on: [big]")
 	}
 	return kinds
 }
@@ -281,7 +276,7 @@ func (p *fleetParser) now(n *yaml.Node) {
 			for _, one := range all {
 				said := standing.FindStringSubmatch(one.Value)
 				if said == nil {
-					p.Problem(one, fmt.Sprintf("%s on %s: %s is no number of them", of, name, yamlfile.Describe(one)),
+					p.Problem(one, fmt.Sprintf("%s on %s: %s is no number of them", of, name, field.Describe(one)),
 						"write 2, or 2 on nvme")
 					continue
 				}
@@ -304,71 +299,25 @@ func (p *fleetParser) now(n *yaml.Node) {
 	})
 }
 
+// Kinds of what a fleet's file says.
+var (
+	aCount = field.Count(0, mostCounted)
+	aPrice = field.Number(1e-6, 1e12).Like("2.5")
+	// Headroom is the share of hosts that is left free.
+	Headroom = field.Share("10%", "from 0% to below 100% of what hosts have",
+		func(x float64) bool { return x >= 0 && x < 1 })
+
+	weight = field.Rate(1e-3, 1e3)
+	// LeastThroughput is operations a second that containers are to do at least, of files and of annotations.
+	LeastThroughput = field.Rate(math.SmallestNonzeroFloat64, 1e12)
+	// P99Limit is a limit of p99, in seconds.
+	P99Limit = field.Seconds(field.Duration(1, time.Hour).Like("10ms"))
+)
+
 func (p *fleetParser) count(n *yaml.Node, what string) int {
-	i, err := strconv.Atoi(n.Value)
-	if n.Tag != "!!int" || err != nil || i < 0 || i > mostCounted {
-		p.Problem(n, fmt.Sprintf("%s is a whole number up to a million, not %s", what, yamlfile.Describe(n)), "")
-		return 0
-	}
+	i, _ := field.Value(p.Reader, n, what, aCount)
 	return i
 }
 
-func (p *fleetParser) number(n *yaml.Node, what string, low, high float64) float64 {
-	x, err := strconv.ParseFloat(n.Value, 64)
-	if n.Kind != yaml.ScalarNode || err != nil || !(x >= low && x <= high) {
-		p.Problem(n, fmt.Sprintf("%s is a number from %g to %g, not %s", what, low, high, yamlfile.Describe(n)), "")
-		return 0
-	}
-	return x
-}
-
-// share reads a percentage, or a number below 1.
-func (p *fleetParser) share(n *yaml.Node, what string) float64 {
-	text, percent := strings.CutSuffix(n.Value, "%")
-	x, err := strconv.ParseFloat(text, 64)
-	if percent {
-		x /= 100
-	}
-	if n.Kind != yaml.ScalarNode || err != nil || !(x >= 0 && x < 1) {
-		p.Problem(n, fmt.Sprintf("%s is a share of what hosts have, not %s", what, yamlfile.Describe(n)), "write 10%")
-		return 0
-	}
-	return x
-}
-
-func (p *fleetParser) rate(n *yaml.Node, what string) float64 {
-	x, err := ParseRate(n.Value)
-	if n.Kind != yaml.ScalarNode || err != nil {
-		p.Problem(n, fmt.Sprintf("%s is operations a second, not %s", what, yamlfile.Describe(n)), "write 1500/s")
-	}
-	return x
-}
-
-func (p *fleetParser) time(n *yaml.Node, what string) float64 {
-	x, err := ParseP99(n.Value)
-	if err != nil {
-		p.Problem(n, fmt.Sprintf("%s is a time with its unit, not %s", what, yamlfile.Describe(n)), "write 10ms")
-	}
-	return x
-}
-
-// ParseRate reads operations a second, as least-throughput has them: 1500, or 1500/s.
-func ParseRate(text string) (float64, error) {
-	x, err := strconv.ParseFloat(strings.TrimSuffix(text, "/s"), 64)
-	if err != nil || !(x > 0 && x <= 1e12) {
-		return 0, fmt.Errorf("it is operations a second, such as 1500/s, not %q", text)
-	}
-	return x, nil
-}
-
-// ParseP99 reads a limit of p99, 10ms, and returns seconds.
-func ParseP99(text string) (float64, error) {
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 || d > time.Hour {
-		return 0, fmt.Errorf("it is a time with its unit, such as 10ms, not %q", text)
-	}
-	return d.Seconds(), nil
-}
-
-// price is what a host counts for.
+// price returns the price of a host, 1 by default.
 func (h *Hosts) price() float64 { return cmp.Or(h.Price, 1) }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/model"
-	"plimsoll/internal/model/modeltest"
+	"plimsoll/internal/testkit/modeltest"
 )
 
 const aFleet = `model: model.json
@@ -86,27 +86,25 @@ func TestBadFleetsAreRefused(t *testing.T) {
 		"a: &a [*a]":                            {"fleet.yaml:1: "},
 		head + "containers: {c: {class: none}}": {"fleet.yaml:3: class of containers c", "reads, writes, computes"},
 		head + "containers: {c: {count: 3}}":    {"containers c have no class"},
-		head + "containers: {c: {class: reads, count: -1}}": {"count of containers c is a whole " +
-			"number"},
-		head + "containers: {c: {class: reads, count: 9999999999999}}": {"count of containers c is a whole " +
-			"number up to a million"},
+		head + "containers: {c: {class: reads, count: -1}}":            {"count of containers c takes a whole number"},
+		head + "containers: {c: {class: reads, count: 9999999999999}}": {"a whole number from 0 to 1000000"},
 		head + "containers:\n  c: {class: reads, p99-limit: 5}": {"fleet.yaml:4: p99-limit of " +
-			"containers c is a time"},
+			"containers c takes a time"},
 		head + "containers:\n  c: {class: reads, least-throughput: NaN}": {"least-throughput of containers c " +
-			"is operations a second"},
+			"takes operations a second"},
 		head + "containers:\n  c: {class: reads, beside: c}": {"they themselves"},
 		head + "containers:\n  c: {class: reads, beside: [x], away-from: {a: b}}": {`there are no containers "x"`,
 			"is a list of containers"},
 		head + "containers:\n  c: {class: reads, on: [a, b]}":              {`there are no hosts "b"`},
 		head + "containers:\n  c: {class: reads, on: {}}":                  {"on of containers c is a list of hosts"},
-		head + "containers:\n  c: {class: reads, apart: 3}":                {"apart of containers c is true or false"},
-		head + "containers:\n  c: {class: reads, data: lots}":              {"data of containers c is a size"},
+		head + "containers:\n  c: {class: reads, apart: 3}":                {"apart of containers c takes true or false"},
+		head + "containers:\n  c: {class: reads, data: lots}":              {"data of containers c takes a size"},
 		head + "containers:\n  c: {class: reads, limits: {memory: -1GiB}}": {"fleet.yaml:4: "},
 		head + "containers:\n  \"a b\": {class: reads}":                    {`"a b" is no name`},
 		head + "containers: {c: {class: reads}}\nobjective: hosts": {"fleet.yaml:3: containers c are to " +
 			"do nothing in particular"},
 		head + "containers: {c: {class: reads}}\nmoves: 2\nobjective: p99": {"a plan for p99 is not made of single moves"},
-		head + "containers: {c: {class: reads}}\nheadroom: 100%":           {"headroom is a share"},
+		head + "containers: {c: {class: reads}}\nheadroom: 100%":           {"headroom takes a share"},
 		head + "containers: {c: {class: reads}}\nobjective: beauty": {"a plan is for one of throughput, " +
 			"hosts, p99 and fairness"},
 		head + "containers: {c: {class: reads}}\nnow: {b: {c: 1}}": {"the fleet has no host b"},

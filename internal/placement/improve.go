@@ -41,7 +41,15 @@ func free(hosts []int, all []chosen) []int {
 	return left
 }
 
-// exchange makes the first move of one container to another host, or swap of two, that makes the plan better.
+// trade is a move of a container from a slot of one group of hosts to a slot of another, or of the same, and of another
+// container back.
+type trade struct {
+	from, to      int // groups
+	out, in       int // slots
+	back, instead int // slots that the other leaves and takes; -1 for none
+}
+
+// exchange makes the first trade that makes the plan better, of those that gradients say most of.
 func (s *search) exchange(out *found, hosts []int, g goal) bool {
 	groups := slices.Clone(out.all)
 	for k, n := range free(hosts, out.all) {
@@ -53,63 +61,95 @@ func (s *search) exchange(out *found, hosts []int, g goal) bool {
 	for i, c := range groups {
 		values[i], _ = s.worth(c.kind, c.f, g)
 	}
-	order := s.random.Perm(len(groups) * len(groups))
-	for _, pair := range order {
-		a, b := pair/len(groups), pair%len(groups)
-		if a == b && groups[a].count < 2 || groups[a].f.total() == 0 {
+	for _, t := range s.trades(groups, g) {
+		if s.spent() {
+			return false
+		}
+		from, to := groups[t.from], groups[t.to]
+		x, y := from.f.with(t.out, -1), to.f
+		if t.from == t.to { // of two hosts that are filled alike
+			y = from.f
+		}
+		y = y.with(t.in, 1)
+		if t.back >= 0 {
+			x, y = x.with(t.instead, 1), y.with(t.back, -1)
+		}
+		v, ok := s.worth(from.kind, x, g)
+		if !ok {
 			continue
 		}
-		from, to := groups[a], groups[b]
-		better := func(x, y filling) bool {
-			if s.spent() {
-				return false
-			}
-			v, ok := s.worth(from.kind, x, g)
-			if !ok {
-				return false
-			}
-			w, ok := s.worth(to.kind, y, g)
-			before := values[a] + values[b]
-			if !ok || v+w <= before+1e-9*math.Abs(before) {
-				return false
-			}
-			out.all[a].count--
-			if b < len(out.all) {
-				out.all[b].count--
-			}
-			out.all = merged(append(out.all, chosen{from.kind, 1, x}, chosen{to.kind, 1, y}))
-			out.value += v + w - before
-			return true
+		w, ok := s.worth(to.kind, y, g)
+		before := values[t.from] + values[t.to]
+		if !ok || v+w <= before+1e-9*math.Abs(before) {
+			continue
 		}
-		for i := range from.f {
-			if from.f[i] == 0 {
+		out.all[t.from].count--
+		if t.to < len(out.all) {
+			out.all[t.to].count--
+		}
+		out.all = merged(append(out.all, chosen{from.kind, 1, x}, chosen{to.kind, 1, y}))
+		out.value += v + w - before
+		return true
+	}
+	return false
+}
+
+// mostTrades is how many trades are tried before a plan counts as one that none makes better.
+const mostTrades = 200
+
+// trades returns those that promise most, best first.
+func (s *search) trades(groups []chosen, g goal) []trade {
+	best := newTop[trade](mostTrades)
+	hopes := make([][]float64, len(groups))
+	for i, c := range groups {
+		hopes[i] = s.kinds[c.kind].gradient(c.f, s.alone)
+	}
+	hope := func(group, slot int) float64 {
+		if hopes[group] == nil {
+			return s.random.Float64()
+		}
+		return hopes[group][slot]
+	}
+	for a, from := range groups {
+		for b, to := range groups {
+			if a == b && from.count < 2 {
 				continue
 			}
-			d, _ := s.kinds[from.kind].of(i)
-			less := from.f.with(i, -1)
-			for drive := range s.kinds[to.kind].able {
-				j := s.kinds[to.kind].slot(d, drive)
-				if to.f[j] < mostOfOne && better(less, to.f.with(j, 1)) {
-					return true
-				}
+			one, other := s.kinds[from.kind], s.kinds[to.kind]
+			paid := 0.0
+			if g.price && from.f.total() == 1 { // one host fewer
+				paid += one.price() / s.cheap
 			}
-			if a >= b {
-				continue
+			if g.price && to.f.total() == 0 {
+				paid -= other.price() / s.cheap
 			}
-			for j := range to.f {
-				other, drive := s.kinds[to.kind].of(j)
-				if to.f[j] == 0 || other == d {
+			for i, n := range from.f {
+				if n == 0 {
 					continue
 				}
-				back := s.kinds[from.kind].slot(other, min(drive, len(s.kinds[from.kind].able)-1))
-				in := s.kinds[to.kind].slot(d, drive)
-				if less[back] < mostOfOne && to.f[in] < mostOfOne && better(less.with(back, 1), to.f.with(j, -1).with(in, 1)) {
-					return true
+				d, _ := one.of(i)
+				for drive := range other.able {
+					j := other.slot(d, drive)
+					if to.f[j] == mostOfOne {
+						continue
+					}
+					gain := hope(b, j) - hope(a, i)
+					best.add(gain+paid, trade{from: a, to: b, out: i, in: j, back: -1})
+					if a >= b {
+						continue
+					}
+					for back, n := range to.f {
+						e, at := other.of(back)
+						instead := one.slot(e, min(at, len(one.able)-1))
+						if n > 0 && e != d && from.f[instead] < mostOfOne {
+							best.add(gain+hope(a, instead)-hope(b, back), trade{a, b, i, j, back, instead})
+						}
+					}
 				}
 			}
 		}
 	}
-	return false
+	return best.sorted()
 }
 
 // rebuild takes one to three hosts apart and puts what stood there where it is worth most now; it keeps the result

@@ -335,7 +335,7 @@ func (s *search) driveOf(k *kind, slot int) string {
 	return ""
 }
 
-// bytes is what of a container's data a move copies: nothing where both hosts reach the same drive of a target.
+// bytes returns how much of a container's data a move copies: 0 where both hosts reach the same drive of a target.
 func (s *search) bytes(demand int, from standingHost, fromSlot int, to standingHost, toSlot int) int64 {
 	a, b := s.drive(s.kinds[from.kind], fromSlot), s.drive(s.kinds[to.kind], toSlot)
 	if a != nil && b != nil && a.Target != nil && a.Target == b.Target && a.Name == b.Name {

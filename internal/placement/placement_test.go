@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"plimsoll/internal/model"
-	"plimsoll/internal/model/modeltest"
 	"plimsoll/internal/result"
+	"plimsoll/internal/testkit/modeltest"
 )
 
 // someFleet draws a small fleet.
@@ -35,6 +35,9 @@ func someFleet(m *model.Model, r *rand.Rand, objective Objective) *Fleet {
 	}
 	for c := range 1 + r.IntN(2) {
 		d := Containers{Name: fmt.Sprint("c", c), Class: r.IntN(len(m.Classes)), Count: 1 + r.IntN(3), Apart: r.IntN(4) == 0}
+		if objective == Throughput && r.IntN(3) == 0 {
+			d.Weight = float64(1+r.IntN(20)) / 5
+		}
 		if r.IntN(2) == 0 {
 			d.LeastRate = 500 * float64(1+r.IntN(8))
 		}
@@ -50,6 +53,9 @@ func someFleet(m *model.Model, r *rand.Rand, objective Objective) *Fleet {
 			d.On = []int{len(f.Hosts) - 1}
 		} else if c > 0 && r.IntN(4) == 0 {
 			d.Beside = []int{0}
+		}
+		if r.IntN(4) == 0 {
+			d.Drives = map[int]int{0: r.IntN(len(f.Hosts[0].Is.Drives))}
 		}
 		f.Containers = append(f.Containers, d)
 	}
@@ -80,6 +86,8 @@ func (b *brute) host(k int, placed []model.Placed, demands []int) told {
 	counts := map[int]int{}
 	for i, p := range placed {
 		counts[demands[i]] += p.Count
+		only, has := b.f.Containers[demands[i]].Drives[k]
+		t.ok = t.ok && (!has || only == p.Drive)
 	}
 	for d, n := range counts {
 		c := b.f.Containers[d]
@@ -94,9 +102,9 @@ func (b *brute) host(k int, placed []model.Placed, demands []int) told {
 	if t.ok && len(placed) > 0 {
 		s, err := b.m.Solve(b.f.Hosts[k].Is, placed)
 		if t.ok = err == nil; t.ok {
-			t.rate = s.Rate
 			for i, one := range s.Tenants {
 				c := b.f.Containers[demands[i]]
+				t.rate += one.Rate * cmp.Or(c.Weight, 1)
 				each := one.Rate / float64(placed[i].Count)
 				t.ok = t.ok && each >= c.LeastRate*(1-1e-9) && (c.MostP99 == 0 || one.P99 <= c.MostP99*(1+1e-9))
 				t.p99, t.least = max(t.p99, one.P99), min(t.least, each/b.alone[demands[i]])
@@ -124,7 +132,8 @@ func (b *brute) run() {
 	for d, c := range b.f.Containers {
 		for k, h := range b.f.Hosts {
 			for drive := range b.f.Hosts[k].Is.Drives {
-				if c.On != nil && !slices.Contains(c.On, k) {
+				only, has := c.Drives[k]
+				if c.On != nil && !slices.Contains(c.On, k) || has && only != drive {
 					continue
 				}
 				if s, err := b.m.Solve(h.Is, []model.Placed{{Class: c.Class, Drive: drive, Count: 1, Own: c.Limits}}); err == nil {
@@ -205,15 +214,10 @@ func (b *brute) judge(kinds []int, places []place, all, at []int) {
 
 // reached is what the objective counts of a plan.
 func (p *Plan) reached(o Objective) float64 {
-	switch o {
-	case FewHosts:
-		return -p.Price
-	case WorstP99:
-		return -float64(p.P99.Value)
-	case Fairness:
-		return float64(p.Kept)
+	if o == FewHosts || o == WorstP99 {
+		return -float64(p.Reached)
 	}
-	return float64(p.Rate.Value)
+	return float64(p.Reached)
 }
 
 // Small fleets have the plan that looking at every one finds, for each objective; and column generation comes near.
@@ -296,5 +300,44 @@ func TestPlansAreTheSameAgain(t *testing.T) {
 		if first = cmp.Or(first, text.String()); text.String() != first {
 			t.Fatalf("%s\nand\n%s", text.String(), first)
 		}
+	}
+}
+
+// A plan says where it has far more on a host than was ever measured.
+func TestCrowdsAreNamed(t *testing.T) {
+	m := modeltest.ThreeClasses() // of which four were measured together at most
+	f := &Fleet{Objective: Throughput, Hosts: []Hosts{{Name: "h", Count: 1, Is: model.HostKind{
+		Host: model.Host{CPUs: 8, MemoryBytes: 8 << 30}}}},
+		Containers: []Containers{{Name: "many", Class: 2, Count: 20}, {Name: "few", Class: 1, Count: 3}}}
+	p, err := Best(m, f, Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []Crowd{{"many", "computes", 20, 4, 1}}; !slices.Equal(p.Crowds, want) {
+		t.Errorf("%+v, and not %+v", p.Crowds, want)
+	}
+	remarks := fmt.Sprint(p.stands().Remarks)
+	if !strings.Contains(remarks, "20 of many stand on one host") {
+		t.Errorf("%s", remarks)
+	}
+}
+
+// A plan says of which of its classes a law knows more than the network that it was made by.
+func TestDoubtsAreNamed(t *testing.T) {
+	m := modeltest.ThreeClasses()
+	for _, class := range []int{0, 2} { // of which one is placed, on two kinds of hosts
+		m.Classes[class].Check.Chosen = &model.Chosen{Law: model.GuntherLaw, Points: 6, MAPE: 0.03, Network: 0.22}
+	}
+	host := model.HostKind{Host: model.Host{CPUs: 8, MemoryBytes: 8 << 30}}
+	f := &Fleet{Objective: Throughput, Hosts: []Hosts{{Name: "h", Count: 1, Is: host}, {Name: "i", Count: 1, Is: host}},
+		Containers: []Containers{{Name: "many", Class: 2, Count: 6, LeastRate: 1}, {Name: "few", Class: 1, Count: 3}}}
+	p, err := Best(m, f, Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	remarks := fmt.Sprint(p.stands().Remarks)
+	if len(p.Doubts) != 1 || !strings.Contains(remarks, p.Doubts[0]) || !strings.Contains(p.Doubts[0], "22%") ||
+		!strings.Contains(p.Doubts[0], m.Classes[2].Name) {
+		t.Errorf("%q, %s", p.Doubts, remarks)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"plimsoll/internal/model"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/units/plural"
 )
 
 // Options are how a plan is looked for.
@@ -36,7 +36,8 @@ type Plan struct {
 	P99       model.Estimate `json:"p99_seconds"` // of the container that has the greatest
 	Kept      model.Number   `json:"least_kept"`  // of what it would do alone, by the container that keeps least
 	Price     float64        `json:"price"`       // of the hosts that are used
-	Bound     model.Number   `json:"bound"`       // that no plan is beyond, of what the objective counts
+	Reached   model.Number   `json:"reached"`     // of what the objective counts
+	Bound     model.Number   `json:"bound"`       // that no plan is beyond
 	Gap       model.Number   `json:"gap"`         // share by which the best plan may be better than this one
 	// and by which one may be that has no other fillings than the search kept; null where it kept to few moves
 	Near   model.Number `json:"searched_gap"`
@@ -44,10 +45,12 @@ type Plan struct {
 	Left   []Left       `json:"left,omitempty"` // containers that stand nowhere
 	// the fewest of the containers that cannot all stand, were there no others
 	Clash  []string   `json:"clash,omitempty"`
-	Worth  []Worth    `json:"worth"`           // what would help most, most first
-	Beside []Strategy `json:"strategies"`      // what else could be done
-	Moves  *Moves     `json:"moves,omitempty"` // from where containers stand; nil where none does
-	Asked  int        `json:"predictions"`     // that were made
+	Crowds []Crowd    `json:"crowded,omitempty"` // more on one host than was ever measured
+	Doubts []string   `json:"doubts,omitempty"`  // classes that the model is not trusted with, and why
+	Worth  []Worth    `json:"worth"`             // what would help most, most first
+	Beside []Strategy `json:"strategies"`        // what else could be done
+	Moves  *Moves     `json:"moves,omitempty"`   // from where containers stand; nil where none does
+	Asked  int        `json:"predictions"`       // that were made
 }
 
 // Filled is equal hosts that are filled alike.
@@ -91,6 +94,61 @@ type Worth struct {
 	Power    model.Number   `json:"power"`
 }
 
+// Crowd is containers of which a plan puts many times more on one host than were ever measured together.
+type Crowd struct {
+	Containers string `json:"containers"`
+	Class      string `json:"class"`
+	Count      int    `json:"count"`    // on one host, at most
+	Measured   int    `json:"measured"` // together, at most
+	Hosts      int    `json:"hosts"`    // that hold so many times more
+}
+
+// crowding is how many times more is far outside of what was measured.
+const crowding = 2
+
+// crowded returns what a plan says least surely: one entry for each demand, in their order.
+func (s *search) crowded(f found) (all []Crowd) {
+	for d, c := range s.fleet.Containers {
+		crowd := Crowd{Containers: c.Name}
+		for _, group := range f.all {
+			k := s.kinds[group.kind]
+			if k.classes[d] < 0 {
+				continue
+			}
+			class := &k.model.Classes[k.classes[d]]
+			n, most := k.counts(group.f)[d], class.MostInstances()
+			if n <= crowding*most {
+				continue
+			}
+			crowd.Hosts += group.count
+			if n > crowd.Count {
+				crowd.Class, crowd.Count, crowd.Measured = class.Name, n, most
+			}
+		}
+		if crowd.Hosts > 0 {
+			all = append(all, crowd)
+		}
+	}
+	return all
+}
+
+// doubts returns why the model is not trusted with classes that are placed, each once.
+func (s *search) doubts(f found) (all []string) {
+	for d := range s.fleet.Containers {
+		for _, group := range f.all {
+			k := s.kinds[group.kind]
+			if k.classes[d] < 0 || k.counts(group.f)[d] == 0 {
+				continue
+			}
+			why := k.model.Classes[k.classes[d]].Doubt()
+			if why != "" && !slices.Contains(all, why) {
+				all = append(all, why)
+			}
+		}
+	}
+	return all
+}
+
 // Left is containers that stand nowhere, and why.
 type Left struct {
 	Containers string `json:"containers"`
@@ -99,7 +157,7 @@ type Left struct {
 }
 
 // usualEffort is how many predictions a search makes, which take a second or two.
-const usualEffort = 40_000
+const usualEffort = 10_000
 
 // Best returns the best plan that it finds. The error says what the model knows nothing of. The same fleet,
 // model and options always have the same plan.
@@ -122,6 +180,12 @@ func Best(m *model.Model, fleet *Fleet, o Options) (*Plan, error) {
 	} else {
 		f = s.shared(s.reach)
 	}
+	var beside []Strategy
+	var ways errgroup.Group
+	ways.Go(func() error {
+		beside = s.apart().strategies()
+		return nil
+	})
 	p := s.plan(f)
 	if now != nil {
 		var becomes []standingHost
@@ -135,8 +199,21 @@ func Best(m *model.Model, fleet *Fleet, o Options) (*Plan, error) {
 	if len(p.Left) > 0 {
 		p.Clash = s.clash()
 	}
-	p.Beside = s.strategies()
+	_ = ways.Wait() // none fails
+	p.Beside = beside
 	return p, nil
+}
+
+// apart returns a search for the same that remembers predictions of its own.
+func (s *search) apart() *search {
+	some := *s
+	some.kinds, some.random = nil, rand.New(rand.NewPCG(s.seed, 0xa9a7))
+	for _, k := range s.kinds {
+		one := *k
+		one.known, one.cells, one.asked = map[string]*filled{}, nil, 0
+		some.kinds = append(some.kinds, &one)
+	}
+	return &some
 }
 
 // shared looks for a plan of hosts that share targets. What one of them leaves of a target depends on all others; it is
@@ -216,7 +293,7 @@ func (s *search) assume(users map[*model.Target]float64) {
 		t.Initiators = max(1, n)
 	}
 	for _, k := range s.kinds {
-		k.known = map[string]*filled{}
+		k.known, k.cells = map[string]*filled{}, nil
 	}
 	s.effort += s.asked()
 }
@@ -257,7 +334,8 @@ func (s *search) clash() (names []string) {
 }
 
 func newSearch(m *model.Model, fleet *Fleet, o Options) (*search, error) {
-	s := &search{fleet: fleet, effort: o.Effort, stop: o.Stop, random: rand.New(rand.NewPCG(o.Seed, 0x10ad))}
+	s := &search{fleet: fleet, effort: o.Effort, stop: o.Stop, seed: o.Seed}
+	s.random = rand.New(rand.NewPCG(s.seed, 0x10ad))
 	if s.effort == 0 {
 		s.effort = usualEffort
 	}
@@ -274,6 +352,15 @@ func newSearch(m *model.Model, fleet *Fleet, o Options) (*search, error) {
 			for d := range h.Is.Drives {
 				k.able = append(k.able, d)
 			}
+		}
+		for d := range fleet.Containers {
+			fixed := 1.0
+			if k.classes[d] >= 0 {
+				if slots, _, ok := k.model.Slots(k.is, []model.Placed{k.one(d, k.able[0])}); ok {
+					fixed = max(fixed, slots[0].Fixed)
+				}
+			}
+			k.fixed = append(k.fixed, fixed)
 		}
 		s.kinds = append(s.kinds, k)
 	}
@@ -296,10 +383,10 @@ func (s *search) standalone() error {
 		s.quick[d] = math.Inf(1)
 		var why error
 		for _, k := range s.kinds {
-			if k.refuses(d) != "" {
-				continue
-			}
 			for _, drive := range k.able {
+				if k.refuses(d, drive) != "" {
+					continue
+				}
 				solved, err := k.model.Solve(k.is, []model.Placed{k.one(d, drive)})
 				if err != nil {
 					if over := new(model.Overfull); !errors.As(err, &over) {
@@ -323,8 +410,8 @@ func (s *search) standalone() error {
 			unknown = append(unknown, fmt.Errorf("%s: no p99 was measured of their class, and the plan is to have the least",
 				c.Name))
 		}
-		most += s.alone[d] * float64(c.Count)
-		fastest = max(fastest, s.alone[d])
+		most += c.weight() * s.alone[d] * float64(c.Count)
+		fastest = max(fastest, c.weight()*s.alone[d])
 	}
 	cheapest, dearest, hosts := math.Inf(1), 0.0, 0
 	for _, k := range s.kinds {
@@ -406,7 +493,7 @@ func (s *search) worst(f found) (p99, kept float64) {
 // mostIntervals is for how many groups of equal hosts intervals are found, which takes some milliseconds of each.
 const mostIntervals = 64
 
-// plan is what was found, for those who read it.
+// plan returns the result of a search as a Plan.
 func (s *search) plan(f found) *Plan {
 	p := &Plan{Objective: s.fleet.Objective, Asked: s.asked()}
 	for _, k := range s.kinds {
@@ -444,6 +531,7 @@ func (s *search) plan(f found) *Plan {
 		}
 		p.Hosts = append(p.Hosts, h)
 	}
+	p.Crowds, p.Doubts = s.crowded(f), s.doubts(f)
 	p.Worth = s.worthOf(p, f)
 	s.explain(p, f)
 	s.bound(p, f)
@@ -475,9 +563,9 @@ func (s *search) filled(c chosen, intervals bool) Filled {
 	for i, t := range known.solved.Tenants {
 		demand, drive := k.of(known.at[i])
 		count := placed[i].Count
-		held += t.Memory * float64(count)
+		held += t.Needs * float64(count)
 		one := Stands{Containers: s.fleet.Containers[demand].Name, Count: count, Rate: alone(t.Rate / float64(count)),
-			Mean: alone(t.Mean), P99: alone(t.P99), Memory: t.Memory, Kept: t.Rate / float64(count) / s.alone[demand],
+			Mean: alone(t.Mean), P99: alone(t.P99), Memory: t.Needs, Kept: t.Rate / float64(count) / s.alone[demand],
 			demand: demand, drive: k.able[drive]}
 		tenant := model.Tenant{Class: k.model.Classes[placed[i].Class].Name, Count: count, Own: placed[i].Own, Think: -1}
 		if one.drive >= 0 {
@@ -520,7 +608,7 @@ func (s *search) filled(c chosen, intervals bool) Filled {
 	return h
 }
 
-// worthOf is what a percent more of what hosts of a kind have would be worth to all.
+// worthOf returns the gain of all from 1% more of each resource of a kind of hosts.
 func (s *search) worthOf(p *Plan, f found) (all []Worth) {
 	for i, h := range p.Hosts {
 		for _, w := range h.worth {
@@ -551,30 +639,37 @@ func (s *search) bound(p *Plan, f found) {
 	case Throughput:
 		rate := 0.0
 		for _, c := range f.all {
-			rate += s.kinds[c.kind].fill(c.f, s.alone).rate * float64(c.count)
+			rate += s.kinds[c.kind].fill(c.f, s.alone).value * float64(c.count)
 		}
 		bound := rate / (1 - evenly)
 		if !f.proven {
-			bound = max(rate, s.relaxed(counts, false))
+			bound = s.relaxed(counts, false)
+			if f.proof != nil {
+				bound = min(bound, f.proof.bound(counts)*(1+slack))
+			}
+			bound = max(rate, bound)
 			p.Near = model.Number(max(0, 1-rate/f.mixed)) // NaN stays
 		}
-		p.Bound, p.Gap = model.Number(bound), model.Number(1-rate/bound)
+		p.Reached, p.Bound, p.Gap = model.Number(rate), model.Number(bound), model.Number(1-rate/bound)
 	case FewHosts:
 		bound := p.Price
 		if !f.proven {
 			bound = max(0, s.relaxed(counts, true))
+			if f.proof != nil {
+				bound = max(bound, -f.proof.bound(counts)*(1-slack))
+			}
 			p.Near = model.Number(max(0, 1+f.mixed/p.Price))
 			if same := s.samePrice(); same > 0 {
 				bound = same * math.Ceil(bound/same-1e-6)
 			}
 		}
-		p.Bound, p.Gap = model.Number(bound), model.Number(max(0, 1-bound/p.Price))
+		p.Reached, p.Bound, p.Gap = model.Number(p.Price), model.Number(bound), model.Number(max(0, 1-bound/p.Price))
 	case WorstP99:
-		p.Proven, p.Bound = f.proven, model.Number(f.mixed)
-		p.Gap = max(0, 1-p.Bound/p.P99.Value)
+		p.Proven, p.Bound, p.Reached = f.proven, model.Number(f.mixed), p.P99.Value
+		p.Gap = max(0, 1-p.Bound/p.Reached)
 	case Fairness:
-		p.Proven, p.Bound = f.proven, model.Number(f.mixed)
-		p.Gap = max(0, 1-p.Kept/p.Bound)
+		p.Proven, p.Bound, p.Reached = f.proven, model.Number(f.mixed), p.Kept
+		p.Gap = max(0, 1-p.Reached/p.Bound)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/model"
-	"plimsoll/internal/model/modeltest"
+	"plimsoll/internal/testkit/modeltest"
 )
 
 // better reports whether a plan is better than another by more than what is lost in sums, for an objective.
@@ -98,6 +98,10 @@ func TestBoundsHold(t *testing.T) {
 		bound := s.relaxed(s.counts(), price)
 		if got := p.reached(f.Objective); !price && got > bound*(1+1e-9) || price && -got < bound*(1-1e-6) {
 			t.Errorf("%d, %s: the best, %v, is beyond the bound %v", i, f.Objective, got, bound)
+		}
+		proof := s.generate(s.counts(), goal{price: price}).proof
+		if bound := proof.bound(s.counts()); best.value > bound+1e-6*math.Abs(bound) {
+			t.Errorf("%d, %s: the best, %v, is beyond the proof %v", i, f.Objective, best.value, bound)
 		}
 	}
 }

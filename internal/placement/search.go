@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 )
 
 // chosen is so many hosts of a kind with one filling.
@@ -14,11 +13,12 @@ type chosen struct {
 	f           filling
 }
 
-// found is what a search came to.
+// found is the result of a search.
 type found struct {
 	all    []chosen
 	left   []int   // of each demand, that stand nowhere
 	value  float64 // of what stands
+	proof  *proof  // that no plan is worth much more; nil for none
 	mixed  float64 // no plan of the fillings that the search kept is worth more; NaN where it kept to few moves
 	proven bool    // no filling was left out
 }
@@ -30,7 +30,7 @@ func (f found) unplaced() (n int) {
 	return n
 }
 
-// goal is what a search is for.
+// goal has the limits that the plans of a search keep, and the value of its hosts.
 type goal struct {
 	p99   float64 // no container may have more; 0 for any
 	least float64 // share of what it would do alone that each is to keep
@@ -47,6 +47,7 @@ type search struct {
 	all     float64   // more than all plans are apart: what it is to let one stand nowhere that has a place
 	effort  int       // predictions that may be made
 	stop    func() bool
+	seed    uint64
 	random  *rand.Rand
 	cheap   float64 // what an operation a second is worth beside prices
 }
@@ -54,7 +55,7 @@ type search struct {
 // usual is the goal of a search where no container is the one that counts.
 func (s *search) usual() goal { return goal{price: s.fleet.Objective == FewHosts} }
 
-// worth is what a filling of a host is worth for a goal. ok is false where it breaks something.
+// worth returns the value of a host's filling for a goal. ok is false where it breaks a limit.
 func (s *search) worth(k int, f filling, g goal) (v float64, ok bool) {
 	if f.total() == 0 {
 		return 0, true
@@ -267,248 +268,6 @@ func merged(all []chosen) (out []chosen) {
 	return out
 }
 
-// column is a filling that a plan may be made of.
-type column struct {
-	kind  int
-	f     filling
-	n     []int
-	value float64
-}
-
-// master is the linear program of columns: how many hosts have which filling.
-func (s *search) master(columns []column, hosts, counts []int) (x, worth []float64, value float64) {
-	b := make([]float64, 0, len(hosts)+len(counts))
-	for _, h := range hosts {
-		b = append(b, float64(h))
-	}
-	for _, c := range counts {
-		b = append(b, float64(c))
-	}
-	c, a := make([]float64, len(columns)), make([][]float64, len(columns))
-	for j, col := range columns {
-		a[j] = make([]float64, len(b))
-		a[j][col.kind] = 1
-		c[j] = col.value
-		for i, n := range col.n {
-			a[j][len(hosts)+i] = float64(n)
-			c[j] += s.penalty * float64(n)
-		}
-	}
-	return maximize(c, a, b)
-}
-
-// generate finds a plan by column generation, and rounds it.
-func (s *search) generate(counts []int, g goal) found {
-	hosts := make([]int, len(s.kinds))
-	var columns []column
-	have := map[string]bool{}
-	add := func(k int, f filling) {
-		v, ok := s.worth(k, f, g)
-		if key := string(rune(k)) + f.key(); ok && f.total() > 0 && !have[key] {
-			have[key] = true
-			columns = append(columns, column{k, f, s.kinds[k].counts(f), v})
-		}
-	}
-	for k := range s.kinds {
-		hosts[k] = s.kinds[k].Count
-		for d, c := range counts { // as many of one demand as there are, or fit
-			f := make(filling, s.kinds[k].slots())
-			each := 0.0
-			for n := 1; n <= min(c, mostOfOne); n++ {
-				f = f.with(s.kinds[k].slot(d, n%len(s.kinds[k].able)), 1)
-				v, ok := s.worth(k, f, g)
-				if !ok && len(s.fleet.Containers[d].Beside) == 0 || ok && v/float64(n) < each/2 {
-					break
-				}
-				each = max(each, v/float64(n))
-				add(k, f)
-			}
-		}
-	}
-	for _, c := range s.deal(counts) {
-		add(c.kind, c.f)
-	}
-	steps := fewSteps
-	for !s.spent() {
-		x, worth, value := s.master(columns, hosts, counts)
-		rent, prices := worth[:len(hosts)], worth[len(hosts):]
-		better := make([][]priced, len(s.kinds))
-		var all sync.WaitGroup
-		for k := range s.kinds {
-			all.Go(func() { better[k] = s.price(k, columns, x, prices, counts, steps, g) })
-		}
-		all.Wait()
-		before, most := len(columns), value
-		for k, all := range better {
-			gain := 0.0
-			for _, p := range all {
-				if gain = max(gain, p.gain-rent[k]); p.gain > rent[k]+1e-9*math.Abs(value)/float64(max(1, hosts[k])) {
-					add(k, p.f)
-				}
-			}
-			most += float64(hosts[k]) * gain
-		}
-		near := most-value <= converged*math.Abs(value-s.penalty*float64(s.fleet.total()))
-		if near || len(columns) == before {
-			if steps == mostSteps {
-				break
-			}
-			steps = mostSteps
-		}
-	}
-	_, _, mixed := s.master(columns, hosts, counts) // of all that was kept
-	out := s.round(columns, hosts, counts, g)
-	s.improve(&out, hosts, g)
-	placed := 0
-	for i, c := range counts {
-		placed += c - out.left[i]
-	}
-	out.mixed = mixed - s.penalty*float64(placed)
-	return out
-}
-
-// deal gives containers to hosts as cards are dealt, drive by drive, whatever they do there.
-func (s *search) deal(counts []int) (all []chosen) {
-	for k, kind := range s.kinds {
-		for range kind.Count {
-			all = append(all, chosen{k, 1, make(filling, kind.slots())})
-		}
-	}
-	next, round := 0, 0
-	for d, c := range counts {
-		for range c {
-			h := &all[next]
-			k := s.kinds[h.kind]
-			if slot := k.slot(d, round%len(k.able)); h.f[slot] < mostOfOne {
-				h.f[slot]++
-			}
-			if next++; next == len(all) {
-				next, round = 0, round+1
-			}
-		}
-	}
-	return merged(all)
-}
-
-// priced is a filling, and what a host that has it is worth beyond the prices of its containers.
-type priced struct {
-	f    filling
-	gain float64
-}
-
-// price climbs from fillings of a plan to such as are worth more at the prices that containers have.
-func (s *search) price(k int, columns []column, x, prices []float64, counts []int, steps int, g goal) (all []priced) {
-	kind := s.kinds[k]
-	gain := func(f filling) float64 {
-		v, ok := s.worth(k, f, g)
-		if !ok {
-			return math.Inf(-1)
-		}
-		for i, n := range kind.counts(f) {
-			v += float64(n) * (s.penalty - prices[i])
-		}
-		return v
-	}
-	starts := []filling{make(filling, kind.slots())}
-	var used []int
-	for j, c := range columns {
-		if c.kind == k && x[j] > 0 {
-			used = append(used, j)
-		}
-	}
-	slices.SortStableFunc(used, func(a, b int) int { return cmp.Compare(x[b], x[a]) })
-	for _, j := range used[:min(len(used), mostStarts)] {
-		starts = append(starts, columns[j].f)
-	}
-	for _, f := range starts {
-		at := gain(f)
-		for range steps {
-			next, to := s.climb(kind, f, at, counts, gain)
-			if next == nil {
-				break
-			}
-			f, at = next, to
-		}
-		all = append(all, priced{f, at})
-	}
-	return all
-}
-
-// converged is how near a plan of parts of hosts is to the best, as a share, when no better one is looked for.
-const converged = 1e-3
-
-// From how many fillings of a plan it climbs; and how far in one go, before prices are looked at again: a little as
-// long as prices change much, and to the top where a bound is to follow.
-const (
-	mostStarts = 2
-	fewSteps   = 4
-	mostSteps  = 1000
-)
-
-// climb returns the best of the fillings that differ by a container: one more, one less, or, where neither is
-// better, one in the place of another or on another drive, of those that what each alone gains or loses makes most
-// likely. Those that stand only beside others come with one of them. It returns nil where none is better.
-func (s *search) climb(k *kind, f filling, at float64, counts []int, gain func(filling) float64) (best filling,
-	most float64) {
-	most = at + 1e-9*math.Abs(at)
-	try := func(to filling) float64 {
-		v := gain(to)
-		if v > most {
-			best, most = to, v
-		}
-		return v
-	}
-	n := k.counts(f)
-	more, less := make([]float64, len(f)), make([]float64, len(f))
-	for slot := range f {
-		d, _ := k.of(slot)
-		more[slot], less[slot] = math.Inf(-1), math.Inf(-1)
-		if f[slot] > 0 {
-			less[slot] = try(f.with(slot, -1)) - at
-		}
-		if n[d] >= min(counts[d], mostOfOne) {
-			continue
-		}
-		one := f.with(slot, 1)
-		more[slot] = try(one) - at
-		for _, other := range k.fleet.Containers[d].Beside {
-			if n[other] == 0 && counts[other] > 0 {
-				try(one.with(k.slot(other, 0), 1))
-			}
-		}
-	}
-	if best != nil {
-		return best, most
-	}
-	type swap struct {
-		from, to int
-		hope     float64
-	}
-	var swaps []swap
-	for from := range f {
-		for to := range f {
-			d, _ := k.of(to)
-			same, _ := k.of(from)
-			if from == to || f[from] == 0 || d != same && n[d] >= min(counts[d], mostOfOne) {
-				continue
-			}
-			hope := less[from] + more[to]
-			if math.IsInf(hope, -1) { // one more breaks a limit, where one less makes room
-				hope = less[from]
-			}
-			swaps = append(swaps, swap{from, to, hope})
-		}
-	}
-	slices.SortStableFunc(swaps, func(a, b swap) int { return cmp.Compare(b.hope, a.hope) })
-	for _, o := range swaps[:min(len(swaps), mostSwaps)] {
-		try(f.with(o.from, -1).with(o.to, 1))
-	}
-	return best, most
-}
-
-// mostSwaps is how many containers it puts in the place of others before it gives up.
-const mostSwaps = 12
-
 // round makes whole hosts of the parts of hosts that a linear program has: those that are whole stay, then
 // the largest part becomes one, and what is left is planned anew.
 func (s *search) round(columns []column, hosts, counts []int, g goal) (out found) {
@@ -568,6 +327,37 @@ func (s *search) value(all []chosen, g goal) (sum float64) {
 	return sum
 }
 
+// mostSpots is how many spots are tried of those that gradients say most of.
+const mostSpots = 8
+
+// spot is a slot of a group of hosts, and what one more there adds as the gradient has it, where that is known.
+type spot struct {
+	group, slot int
+	hope        float64
+	known       bool
+}
+
+// spots returns where one more of a demand may stand, the most promising first; all of which nothing is known come
+// before.
+func (s *search) spots(groups []chosen, demand int) (all []spot) {
+	for i, c := range groups {
+		k := s.kinds[c.kind]
+		hopes := k.gradient(c.f, s.alone)
+		for drive := range k.able {
+			p := spot{group: i, slot: k.slot(demand, drive), hope: math.Inf(1)}
+			if c.f[p.slot] == mostOfOne {
+				continue
+			}
+			if p.known = hopes != nil && c.f.total() > 0; p.known {
+				p.hope = hopes[p.slot]
+			}
+			all = append(all, p)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b spot) int { return cmp.Compare(b.hope, a.hope) })
+	return all
+}
+
 // insert puts what is left, one after the other, where it costs least or brings most. free are hosts of each
 // kind that are empty.
 func (s *search) insert(out *found, free []int, g goal) {
@@ -580,17 +370,20 @@ func (s *search) insert(out *found, free []int, g goal) {
 					groups = append(groups, chosen{k, free[k], make(filling, s.kinds[k].slots())})
 				}
 			}
-			for i, c := range groups {
+			allowed := 0
+			for _, p := range s.spots(groups, d) {
+				c := groups[p.group]
 				before, _ := s.worth(c.kind, c.f, g)
-				for drive := range s.kinds[c.kind].able {
-					slot := s.kinds[c.kind].slot(d, drive)
-					if c.f[slot] == mostOfOne {
-						continue
-					}
-					to := c.f.with(slot, 1)
-					if v, ok := s.worth(c.kind, to, g); ok && v-before > gain {
-						best, gain, becomes = i, v-before, to
-					}
+				to := c.f.with(p.slot, 1)
+				v, ok := s.worth(c.kind, to, g)
+				if ok {
+					allowed++
+				}
+				if ok && v-before > gain {
+					best, gain, becomes = p.group, v-before, to
+				}
+				if p.known && allowed == mostSpots {
+					break
 				}
 			}
 			if best < 0 {

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"plimsoll/internal/model"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // Verdict says in a sentence or two what the plan comes to.
@@ -68,7 +68,7 @@ func (p *Plan) near() string {
 	return fmt.Sprintf("No plan that was looked at is better by more than %s; of others nothing is proven.", gap)
 }
 
-// Sections are what the plan is, and why.
+// Sections returns the plan and its reasons as sections.
 func (p *Plan) Sections() (all []*section.Section) {
 	if len(p.Left) > 0 {
 		all = append(all, p.left())
@@ -127,7 +127,7 @@ func (p *Plan) stands() *section.Section {
 		{Head: "ops/s", Means: "operations a second of each container"}, {Head: "interval", Drop: 4},
 		{Head: "p99"}, {Head: "interval of p99", Drop: 5},
 		{Head: "kept", Means: "of what one would do alone on its best host", Drop: 3},
-		{Head: "memory", Means: "that each would hold", Drop: 2},
+		{Head: "memory", Means: "that each needs: with more, it would do as much", Drop: 2},
 		{Head: "why here", Text: true, Drop: 1}}}
 	shown, more := p.shown()
 	for _, h := range shown {
@@ -145,19 +145,28 @@ func (p *Plan) stands() *section.Section {
 				section.Share.Cell(st.Kept), section.Bytes.Positive(st.Memory), section.Text(st.Why)}})
 		}
 	}
+	for _, c := range p.Crowds {
+		more = append(more, section.Remark{Warn: true, Text: fmt.Sprintf("%d of %s stand on one host, and at most %d of "+
+			"their class were measured together. %s so far outside of what was measured. Before you fill hosts that way, "+
+			"measure %s with instances: %d and fit that, too. A least-throughput keeps crowds small.", c.Count, c.Containers,
+			c.Measured, plural.Count(c.Hosts, "host")+" "+plural.Choose(c.Hosts, "is", "are"), c.Class, c.Count)})
+	}
+	for _, why := range p.Doubts {
+		more = append(more, section.Remark{Warn: true, Text: "not trusted: " + why + "."})
+	}
 	return &section.Section{Title: "Which container on which host", Tables: []section.Table{t.Known()}, Remarks: more}
 }
 
 func (p *Plan) fills() *section.Section {
 	shown, _ := p.shown()
 	s := &section.Section{Title: "What fills the hosts",
-		Note: "Of each host, the memory that its containers hold, and what they use of its processors, its network " +
-			"and its drives. Memory is " +
-			"drawn to one scale for all hosts, by container."}
+		Note: "Of each host, the memory that its containers need, and what they use of its processors, its network " +
+			"and its drives. Page cache that is only there is not in it. Memory is drawn to one scale for all hosts, " +
+			"by container."}
 	t := section.Table{Caption: "shares of what one of the hosts has", Columns: []section.Column{{Head: "hosts",
 		Text: true},
 		{Head: "ops/s", Means: "operations a second of all that stands on one"}, {Head: "interval", Drop: 2},
-		{Head: "binds", Text: true, Means: "what a percent more of would let them do most more"},
+		{Head: "binds", Text: true, Means: "the bottleneck: 1% more of it helps most"},
 		{Head: "memory"}, {Head: "processors"}, {Head: "fullest of the rest", Text: true, Drop: 1}}}
 	if p.Moves != nil {
 		before := p.Moves.From[:min(len(p.Moves.From), mostGroups)]
@@ -198,7 +207,7 @@ func (p *Plan) fills() *section.Section {
 	if slices.ContainsFunc(shown, func(h Filled) bool { return !h.Rate.Told() }) {
 		s.Remarks = append(s.Remarks, section.Remark{Text: "Where an interval is not known, those containers were " +
 			"hardly or never " +
-			"measured beside each other. plimsoll predict --next writes the run that would tell."})
+			"measured beside each other. plimsoll predict --next writes the run that would show."})
 	}
 	s.Fill, s.Tables = []section.Fill{drawn(shown)}, []section.Table{t}
 	return s
@@ -269,7 +278,7 @@ func (h *Filled) fill(largest float64, series map[string]int) section.FillRow {
 const usedSeries = 5
 
 func (p *Plan) helps() *section.Section {
-	t := section.Table{Caption: "by how much all would do more", Columns: []section.Column{{Head: "one percent more of",
+	t := section.Table{Caption: "how much more all would do", Columns: []section.Column{{Head: "one percent more of",
 		Text: true},
 		{Head: "of hosts", Text: true}, {Head: "all do more by", Text: true}}}
 	for _, w := range p.Worth[:min(len(p.Worth), 8)] {
@@ -332,7 +341,7 @@ func (p *Plan) moves() *section.Section {
 			takes = units.Latency(1e9 * o.Seconds)
 		}
 		if o.Detour {
-			mind = "on its way elsewhere, to make room"
+			mind = "on its way to another host, to make room"
 		}
 		t.Rows = append(t.Rows, section.Row{Warn: o.Breaks != "", Cells: []section.Cell{section.Count.Cell(float64(i + 1)),
 			section.Text(o.Containers), section.Text(at(o.From, o.FromDrive)), section.Text(at(o.To, o.ToDrive)),

@@ -146,7 +146,7 @@ func (s *search) take(k *kind, f filling, left []int) {
 func (s *search) saturated(before, _ *filled) bool {
 	const full = 0.95
 	switch before.solved.Binds {
-	case model.Reads, model.Writings, model.ReadBytes, model.WriteBytes:
+	case model.Reads, model.Writings, model.ReadBytes, model.WriteBytes, model.IOs, model.IOBytes:
 		return before.solved.Used >= full
 	}
 	return false

@@ -94,7 +94,7 @@ func (s *search) reason(best float64, where, why string, p *Plan) string {
 	case math.IsInf(best, -1):
 		return "there is no other place"
 	case s.fleet.Objective == FewHosts && best < -s.cheap*float64(p.Rate.Value): // more than any change of rates is worth
-		return "elsewhere it would take one more host: " + where
+		return "on another place it would take one more host:  " + where
 	case s.fleet.Objective == FewHosts:
 		best /= s.cheap
 	}

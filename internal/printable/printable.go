@@ -42,3 +42,13 @@ func visible(r rune) rune {
 	}
 	return r
 }
+
+// Shorten leaves out the middle of a text that is longer than most letters: what tells names apart is often at their
+// end.
+func Shorten(text string, most int) string {
+	r := []rune(text)
+	if len(r) <= most {
+		return text
+	}
+	return string(r[:most/2-1]) + "…" + string(r[len(r)-most/2:])
+}

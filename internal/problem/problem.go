@@ -19,7 +19,7 @@ type Kind string
 
 // The kinds.
 const (
-	Failed      Kind = ""                                   // something failed that should not have
+	Failed      Kind = ""                                   // an internal or an I/O error
 	Invalid     Kind = "what was asked for is wrong"        // a file, or what the command line names
 	Unsupported Kind = "this host lacks something"          // which is needed: trials are skipped
 	Protected   Kind = "a device is protected from changes" // nothing is started

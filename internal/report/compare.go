@@ -5,13 +5,9 @@ import (
 	"fmt"
 	"io"
 
-	"plimsoll/internal/export"
 	"plimsoll/internal/finding/compare"
 	"plimsoll/internal/printable"
 )
-
-// CompareJSON writes a comparison as one document.
-func CompareJSON(w io.Writer, c compare.Comparison) error { return export.Indented(w, c) }
 
 // CompareVerdict writes the verdict of a comparison alone, on one line.
 func CompareVerdict(w io.Writer, c compare.Comparison) error {

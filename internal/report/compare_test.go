@@ -11,8 +11,9 @@ import (
 	"unicode/utf8"
 
 	"plimsoll/internal/finding/compare"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
-	"plimsoll/internal/story"
+	"plimsoll/internal/testkit/runtest"
 )
 
 var updateCompare = flag.Bool("update-compare", false, "rewrite the golden comparisons")
@@ -25,7 +26,7 @@ func sampleComparison() compare.Comparison {
 		verdict compare.Verdict) compare.Row {
 		ratio := b / a
 		sample := func(v float64) compare.Sample {
-			return compare.Sample{N: 6, Median: v, Low: 0.96 * v, High: 1.02 * v, Coverage: 0.96875}
+			return compare.Sample{Estimate: fact.Estimate{N: 6, Median: v, Low: 0.96 * v, High: 1.02 * v, Coverage: 0.96875}}
 		}
 		return compare.Row{
 			Stack: stack, Workload: workload, Summary: "randread 4 KiB, 4 jobs x depth 16, libaio, direct", Metric: metric,
@@ -96,7 +97,7 @@ func TestCompareGolden(t *testing.T) {
 // Two runs of density are compared as one curve, in one table, and what servers do is called so.
 func TestCompareDensity(t *testing.T) {
 	var b bytes.Buffer
-	c := compare.Runs(story.Density(true), story.Density(true), compare.Options{Threshold: 0.05, Alpha: 0.01})
+	c := compare.Runs(runtest.Density(true), runtest.Density(true), compare.Options{Threshold: 0.05, Alpha: 0.01})
 	must(t, Compare(&b, c, TerminalOptions{Width: 120}))
 	text := b.String()
 	for _, want := range []string{"\nC, 1 to 8 instances\n", "ops/s, higher is better", "  disk C-5 ", " 28+28 "} {

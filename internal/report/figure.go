@@ -7,6 +7,10 @@ import (
 	"slices"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/latency"
+	"plimsoll/internal/finding/ratios"
+	"plimsoll/internal/finding/timeseries"
+	"plimsoll/internal/finding/traced"
 	"plimsoll/internal/result"
 	answer "plimsoll/internal/section"
 )
@@ -18,7 +22,7 @@ import (
 // figure is one chart.
 type figure struct {
 	ID         string // of its element
-	Kind       figureKind
+	Kind       answer.Kind
 	Title      string
 	Note       string
 	Stack      string // that all of it is about; "" for several
@@ -44,19 +48,16 @@ type figure struct {
 	BarNames []string  // of the bars, in full
 }
 
-type figureKind string
-
+// Kinds of figures that only the page has.
 const (
-	figureBars   figureKind = "bars"   // upright, one for each name on x
-	figureLines  figureKind = "lines"  // marks joined by lines, one line for each series
-	figureCurves figureKind = "curves" // lines without marks
-	figureForest figureKind = "forest" // ratios from left to right, one row each
-	figureSeries figureKind = "series" // over time or rounds
+	figureBars   answer.Kind = "bars"   // upright, one for each name on x
+	figureForest answer.Kind = "forest" // ratios from left to right, one row each
 )
 
 // axis is a direction of a figure.
 type axis struct {
-	Label string // what it measures, with the unit where the ticks have none
+	Label string               // what it measures, with the unit where the ticks have none
+	Says  func(float64) string // what a point of a curve says of it; nil for seconds
 	Log   bool
 	Low   float64
 	High  float64
@@ -87,9 +88,8 @@ func (m mark) published() bool { return m.Class == classPublished || m.Class == 
 
 // Classes of marks beside those of rows.
 const (
-	classPublished = "published" // what a paper printed
-	classBound     = "bound"     // that it printed only a limit
-	classUnsure    = "unsure"    // no significant difference
+	classPublished = string(answer.Published)
+	classBound     = string(answer.Bound)
 	classGone      = string(answer.Gone)
 	classDisc      = string(answer.Disc)
 	classMissed    = string(answer.Missed)
@@ -115,6 +115,20 @@ type band struct {
 	Text  string
 }
 
+// figureRow is figures of the same size that share their axes, under a heading.
+type figureRow struct {
+	Title   string
+	Figures []figure
+}
+
+// rowName names the two things that a row of a figure of ratios compares.
+type rowName struct {
+	Subject, Baseline, Workload string
+	Text                        string // "3.42x (2.31 to 6.02), published 5x"
+	Floor                       float64
+	Verdict                     string
+}
+
 // section is figures that belong together, under one heading and one key.
 type section struct {
 	ID      string
@@ -123,7 +137,6 @@ type section struct {
 	Keys    []legendKey
 	Figures []figure
 	Rows    []figureRow // below them, sharing their time
-	Stops   *stopTable
 	Heat    []answer.Heat
 	Fill    []answer.Fill
 	Tables  []answer.Table
@@ -131,18 +144,6 @@ type section struct {
 	Remarks []string  // what must be said beside the numbers
 	Folded  bool      // behind a summary
 	Parts   []section // figures that are folded by what they are of
-}
-
-// mostPrinted is how many rows a folded table has that is printed: a longer one
-// would fill page after page, and is for the screen.
-const mostPrinted = 60
-
-// columnsOf are columns of words, and of numbers behind them.
-func columnsOf(words int, heads ...string) (all []answer.Column) {
-	for i, head := range heads {
-		all = append(all, answer.Column{Head: head, Text: i < words})
-	}
-	return all
 }
 
 // Narrow reports whether the section's figures are so narrow that four stand
@@ -165,7 +166,7 @@ func (s section) Pairs() bool {
 	return n == 2 || n == 4
 }
 
-// mostNarrowWidth is what a narrow figure has at least, in CSS pixels.
+// mostNarrowWidth is the least width of a narrow figure, in CSS pixels.
 const mostNarrowWidth = 210
 
 // legendKey explains a kind of mark.
@@ -177,7 +178,7 @@ type legendKey struct {
 // sections are all figures of the report, but those of a single workload. They
 // leave the control out: it is a copy of the baseline, and no stack to choose.
 func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []section {
-	run = withoutControls(run)
+	run = placed(run)
 	who := rolesOf(run, findings)
 	var all []section
 	add := func(s section, ok bool) {
@@ -185,14 +186,18 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 			all = append(all, s)
 		}
 	}
+	draw := func(s *answer.Section) {
+		if s != nil {
+			all = append(all, sectionOf(s, axes{}))
+		}
+	}
 	add(throughput(run, unscaled(points, findings), findings))
-	add(ratios(run.Experiment.Baseline, points, findings))
-	add(latencyCurves(run, unscaled(points, findings)))
+	draw(ratios.Section(run.Experiment.Baseline, points, findings))
+	draw(latency.Percentiles(run, unscaled(points, findings)))
 	add(latencySplits(run, points, findings))
-	add(traceBreakdowns(run, points))
-	add(traceServed(run))
-	add(rounds(run))
-	add(trialSeries(run))
+	draw(traced.Section(run, points))
+	draw(timeseries.Rounds(run))
+	draw(timeseries.Rates(run))
 	for i := range all {
 		all[i].assign(who)
 	}
@@ -229,18 +234,3 @@ func rounded(v float64) float64 { return math.Round(v*1e3) / 1e3 }
 
 // slotOf gives the place of a name among others, which is its colour.
 func slotOf(names []string, name string) int { return max(slices.Index(names, name), 0) }
-
-// stackNames are all stacks of a run, in its order: the slot of a stack is the
-// same in all figures.
-func stackNames(run *result.Run) []string {
-	var names []string
-	for _, s := range run.Stacks {
-		names = append(names, s.Name)
-	}
-	for _, t := range run.Trials {
-		if !slices.Contains(names, t.Stack) {
-			names = append(names, t.Stack)
-		}
-	}
-	return names
-}

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/ratios"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 )
 
@@ -48,7 +50,7 @@ type barGroup struct {
 
 func barGroups(run *result.Run, points []fact.Point, findings []fact.Finding) []barGroup {
 	var groups []barGroup
-	for _, w := range run.Workloads {
+	for _, w := range ran(run) {
 		g := barGroup{workload: w}
 		for _, p := range points {
 			if p.Workload == w.Name {
@@ -59,7 +61,7 @@ func barGroups(run *result.Run, points []fact.Point, findings []fact.Finding) []
 		if w.Pattern == "read" || w.Pattern == "write" || w.Pattern == "rw" {
 			g.unit = "B/s"
 		}
-		for _, r := range publishedRatios(findings) {
+		for _, r := range ratios.Published(findings) {
 			if r.Workload == w.Name && r.Effect.Metric == metricIOPS {
 				g.published = append(g.published, r)
 			}
@@ -73,7 +75,7 @@ func barGroups(run *result.Run, points []fact.Point, findings []fact.Finding) []
 
 const metricIOPS = "IOPS"
 
-// value is what a point shows in the group's unit, with its interval.
+// value returns a point's value in the group's unit, with its interval.
 func (g barGroup) value(p fact.Point) (v, low, high float64) {
 	if g.unit == "B/s" {
 		return p.BytesPerSecond, p.BytesLow, p.BytesHigh
@@ -145,7 +147,7 @@ func (g barGroup) figure(reach float64) figure {
 			m.Low, m.High = low, high
 			m.Text += fmt.Sprintf(", interval %s to %s", g.exact(low), g.exact(high))
 		}
-		m.Text += ", " + counted(p.N, "trial") + sourceNote(p)
+		m.Text += ", " + counted(p.N, "trial") + p.SourceNote()
 		f.Marks = append(f.Marks, m)
 	}
 	for _, r := range g.published {
@@ -165,16 +167,7 @@ func (f *figure) addName(name string) {
 
 // shortName leaves out the middle of a name that is too long for an axis. What
 // tells names apart is often at their end.
-func shortName(name string) string { return shorten(name, 24) }
-
-// shorten leaves out the middle of a text that is longer than most.
-func shorten(name string, most int) string {
-	r := []rune(name)
-	if len(r) <= most {
-		return name
-	}
-	return string(r[:most/2-1]) + "…" + string(r[len(r)-most/2:])
-}
+func shortName(name string) string { return printable.Shorten(name, 24) }
 
 func (g barGroup) unitName() string {
 	if g.unit == "B/s" {
@@ -205,8 +198,9 @@ func (g barGroup) publishedMark(r fact.Finding) []mark {
 		return nil
 	}
 	v, _, _ := g.value(g.points[baseline])
-	m := publishedMark(r.Claim, v)
-	m.Series, m.Name, m.X = subject, r.Effect.Subject, float64(subject)+beside
+	p := ratios.PublishedMark(r.Claim, v)
+	m := mark{Series: subject, Name: r.Effect.Subject, X: float64(subject) + beside, Y: p.X, Low: p.Low, High: p.High,
+		Class: string(p.Class)}
 	m.Text = fmt.Sprintf("%s: published %s of %s (%s, %s), which would be %s here", r.Effect.Subject, r.Claim.Published,
 		r.Effect.Baseline, r.Claim.Paper, r.Claim.Where, g.exact(m.Y))
 	return []mark{m}

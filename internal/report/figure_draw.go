@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"plimsoll/internal/printable"
+	answer "plimsoll/internal/section"
 	"plimsoll/internal/units"
 )
 
@@ -139,7 +140,7 @@ func (f figure) Draw() drawing {
 		f.drawCurves(&d, x, down)
 	}
 	slices.SortStableFunc(d.Series, func(a, b seriesLine) int { return cmp.Compare(a.rank(), b.rank()) })
-	if f.Kind != figureSeries && !f.Nameless {
+	if f.Kind != answer.Repeats && !f.Nameless {
 		f.label(&d)
 	}
 	return d
@@ -225,7 +226,7 @@ func (f figure) drawLines(d *drawing, x scale, down func(float64) percent) {
 		}
 		s := &d.Series[i]
 		s.endX, s.endY = x.at(m.X), down(m.Y)
-		s.marked = f.Roles.Star(m.Name) + shorten(m.Name, mostLabel)
+		s.marked = f.Roles.Star(m.Name) + printable.Shorten(m.Name, mostLabel)
 		line(lines[m.Series], s.endX, s.endY)
 		s.D = lines[m.Series].String()
 		one := dot{X: s.endX, Y: s.endY, Shape: symbol(m.Series), Title: m.Text}
@@ -257,49 +258,33 @@ func (f figure) drawCurves(d *drawing, x scale, down func(float64) percent) {
 		switch {
 		case c.Faint:
 			s.Class = classFaint
-		case f.Kind == figureSeries:
+		case f.Kind == answer.Repeats:
 			s.Class, s.Role = classFront, ""
 		}
 		note := ""
 		if c.Note != "" {
 			note = ", " + c.Note
 		}
-		s.marked = f.Roles.Star(c.Name) + shorten(c.Name, mostLabel-utf8.RuneCountInString(note)) + note
+		s.marked = f.Roles.Star(c.Name) + printable.Shorten(c.Name, mostLabel-utf8.RuneCountInString(note)) + note
 		d.Series = append(d.Series, s)
 	}
 }
 
-// reading is what a point of a curve says.
+// reading returns the text of a point of a curve.
 func (f figure) reading(x, v float64) string {
 	value := units.Exact(v) + " " + f.Unit
 	if f.Unit == "ns" {
 		value = exactNS(v)
 	}
-	text := fmt.Sprintf("%s s: %s", units.Exact(x), value)
-	switch f.X.Label {
-	case percentileLabel:
-		text = fmt.Sprintf("%s: %s", percentileName(x), value)
-	case roundLabel:
-		text = fmt.Sprintf("round %s: %s", units.Exact(x), value)
+	at := units.Exact(x) + " s"
+	if f.X.Says != nil {
+		at = f.X.Says(x)
 	}
+	text := at + ": " + value
 	if f.Each > 1 {
 		text += fmt.Sprintf(", mean of %d samples", f.Each)
 	}
 	return text
-}
-
-// percentileName names a place on the axis of percentiles, which is the power
-// of ten of the share that waits longer.
-func percentileName(u float64) string {
-	digits := min(max(int(math.Floor(u)), 0), 3)
-	if u < 1 {
-		digits = 0
-	}
-	percent := strconv.FormatFloat(tailPercent(u), 'f', digits, 64)
-	if strings.Contains(percent, ".") {
-		percent = strings.TrimRight(strings.TrimRight(percent, "0"), ".")
-	}
-	return "p" + percent
 }
 
 // line goes on to a point.
@@ -400,7 +385,8 @@ func (f figure) Row(i int) drawing {
 	}
 	if floor := f.Names[i].Floor; floor > 1 {
 		ground := x.span(1/floor, floor)
-		noise := box{X: ground.From, W: ground.Length(), H: 100, Class: classNoise, Title: noiseLabel(floor)}
+		noise := box{X: ground.From, W: ground.Length(), H: 100, Class: string(answer.Noise),
+			Title: fmt.Sprintf("noise floor: two copies of the baseline differ by %s times", units.Exact(floor))}
 		d.Grounds = append(d.Grounds, noise)
 	}
 	for _, m := range f.Marks {

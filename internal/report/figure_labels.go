@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"unicode/utf8"
+
+	answer "plimsoll/internal/section"
 )
 
 // Lines are labelled at their ends, in a gutter at the right of the plot.
@@ -47,7 +49,7 @@ func (f figure) label(d *drawing) {
 // PlotHeight is the height of the area of the plot in CSS pixels: as much as
 // is asked for, and room for the labels of all lines.
 func (f figure) PlotHeight() int {
-	if f.Kind == figureBars || f.Kind == figureSeries {
+	if f.Kind == figureBars || f.Kind == answer.Repeats {
 		return f.Height
 	}
 	return max(f.Height, labelHeight*len(f.seriesNames()))

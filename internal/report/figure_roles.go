@@ -5,9 +5,10 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
+	answer "plimsoll/internal/section"
 )
 
-// role is what sets a stack apart from the others in every figure and table.
+// role is the colour and mark of a stack in every figure and table.
 type role string
 
 const (
@@ -99,7 +100,7 @@ func (s *section) assign(who roles) {
 		if f.Roles == nil {
 			f.Roles = who
 		}
-		if f.Kind == figureForest || f.Kind == figureSeries {
+		if f.Kind == figureForest || f.Kind == answer.Repeats {
 			continue
 		}
 		for _, name := range f.seriesNames() {
@@ -112,9 +113,6 @@ func (s *section) assign(who roles) {
 	}
 	s.Keys = append(drawn.keys(coloured), s.Keys...)
 	s.Roles = who
-	if s.Stops != nil {
-		s.Stops.Roles = who
-	}
 }
 
 // seriesNames are the names of what a figure shows, in order.
@@ -132,19 +130,4 @@ func (f figure) seriesNames() []string {
 		add(c.Name)
 	}
 	return names
-}
-
-// noiseFloors are, by workload, the ratios above 1 by which two copies of the
-// baseline differed: what is nearer to 1 than that says nothing.
-func noiseFloors(findings []fact.Finding) map[string]float64 {
-	floors := map[string]float64{}
-	for _, f := range findings {
-		for _, n := range f.Noise {
-			if n.Control == nil || n.Control.TooFew || !(n.Control.Ratio > 0) {
-				continue
-			}
-			floors[n.Workload] = max(n.Control.Ratio, 1/n.Control.Ratio)
-		}
-	}
-	return floors
 }

@@ -11,6 +11,7 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
+	answer "plimsoll/internal/section"
 )
 
 // sweep is the points of one small multiple: what was measured over the levels
@@ -39,14 +40,14 @@ func sweeps(run *result.Run, points []fact.Point) (swept []sweep, rest []fact.Po
 	for _, s := range run.Stacks {
 		stacks[s.Name] = s.Levels
 	}
-	for _, w := range run.Workloads {
+	for _, w := range ran(run) {
 		workloads[w.Name] = w.Levels
 	}
 	factor := sweptFactor(stacks, workloads)
 	if factor == "" {
 		return nil, points
 	}
-	slots := stackNames(run)
+	slots := run.StackNames()
 	for _, p := range points {
 		level, inWorkload := workloads[p.Workload][factor]
 		if !inWorkload {
@@ -188,14 +189,14 @@ func (w sweep) measured() (all []fact.Point) {
 }
 
 // figure draws one line for each series. Both axes are logarithmic: equal
-// factors are equal distances, as they are for findings (docs/curves.md).
+// factors are equal distances, as they are for findings (docs/evidence/curves.md).
 func (w sweep) figure(s scale, who roles, findings []fact.Finding) figure {
 	unit := rateHead(w.measured())
 	text, exact := rateText, exactRate(unit)
 	if w.bytes {
 		unit, text, exact = "bandwidth", bandwidthText, exactBandwidth
 	}
-	f := figure{Kind: figureLines, Title: w.title, Note: unit + " over " + w.factor, Height: 230, Bottom: 40,
+	f := figure{Kind: answer.Lines, Title: w.title, Note: unit + " over " + w.factor, Height: 230, Bottom: 40,
 		Roles: roles{}}
 	for _, p := range w.points {
 		// A level of the stack is left out of the series' name; the role stays.
@@ -212,7 +213,7 @@ func (w sweep) figure(s scale, who roles, findings []fact.Finding) figure {
 			m.Low, m.High = low, high
 			m.Text += fmt.Sprintf(", interval %s to %s", exact(low), exact(high))
 		}
-		m.Text += ", " + counted(p.N, "trial") + sourceNote(p.Point)
+		m.Text += ", " + counted(p.N, "trial") + p.SourceNote()
 		f.Marks = append(f.Marks, m)
 		if at := (valueTick{p.x, p.level}); !slices.Contains(f.X.Ticks, at) {
 			f.X.Ticks = append(f.X.Ticks, at)

@@ -12,7 +12,11 @@ import (
 	"pgregory.net/rapid"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/timeseries"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
+	"plimsoll/internal/runview"
+	answer "plimsoll/internal/section"
 )
 
 // figuresOf gives the figures of one kind, of the section of that title.
@@ -82,7 +86,7 @@ func TestFiguresSweepFactors(t *testing.T) {
 		t.Fatalf("%d figures and series %v, want 2 and 3", len(s.Figures), s.Figures[0].seriesNames())
 	}
 	f := s.Figures[1]
-	if f.Title != "RW-*" || f.Kind != figureLines || len(f.Marks) != 27 || len(f.X.Ticks) != 9 {
+	if f.Title != "RW-*" || f.Kind != answer.Lines || len(f.Marks) != 27 || len(f.X.Ticks) != 9 {
 		t.Errorf("%s of kind %s has %d marks and %d ticks, want RW-*, lines, 27 and 9", f.Title, f.Kind, len(f.Marks),
 			len(f.X.Ticks))
 	}
@@ -143,23 +147,26 @@ func TestFiguresReadLevels(t *testing.T) {
 }
 
 // TestFiguresCurvesEndWithTheirData: a percentile is drawn where ten I/Os or
-// more are beyond it, and is what findings tell of the same histograms.
+// more are beyond it, and is that of all trials merged.
 func TestFiguresCurvesEndWithTheirData(t *testing.T) {
 	run := sampleRun()
 	for _, f := range figuresOf(t, run, "Latency percentiles").Figures {
 		for _, c := range f.Curves {
-			stack := stackNames(run)[c.Series]
+			stack := run.StackNames()[c.Series]
 			for _, p := range finding.Points(run) {
 				if p.Stack != stack || p.Workload != f.Title {
 					continue
 				}
-				if c.Y[2*tailSteps] != p.P99NS {
-					t.Errorf("%s, %s: p99 is drawn at %g, want %g", stack, f.Title, c.Y[2*tailSteps], p.P99NS)
+				whole := runview.New(run).Cell(p.Stack, p.Workload).Merge(result.Total)
+				p99, _ := hist.Percentile(whole.Bins, 99)
+				at := slices.Index(f.Xs, 2)
+				if c.Y[at] != float64(p99) {
+					t.Errorf("%s, %s: p99 is drawn at %g, want %d", stack, f.Title, c.Y[at], p99)
 				}
-				count := float64(mergedLatency(run, p, result.Total).Count)
+				count := float64(whole.Count)
 				last := f.Xs[len(c.Y)-1]
-				if beyond := count * math.Pow(10, -last); beyond < leastTail || len(c.Y) < len(f.Xs) &&
-					beyond/math.Pow(10, 1.0/tailSteps) >= leastTail {
+				if beyond := count * math.Pow(10, -last); beyond < answer.LeastTail || len(c.Y) < len(f.Xs) &&
+					beyond/math.Pow(10, f.Xs[1]) >= answer.LeastTail {
 					t.Errorf("%s, %s: the curve ends at %g with %.1f I/Os beyond", stack, f.Title, last, beyond)
 				}
 			}
@@ -218,14 +225,17 @@ func TestFiguresAverageLongSeries(t *testing.T) {
 	for i := range 601 {
 		series.IOPS = append(series.IOPS, float64(i))
 	}
-	f := seriesFigure([]result.Trial{{Seq: 3, Rates: series}})
+	drawn := func(rates *result.Rates) figure {
+		run := &result.Run{Trials: []result.Trial{{Seq: 3, Stack: "a", Mix: "w", Rates: rates}}}
+		return sectionOf(timeseries.Rates(run), axes{}).Figures[0]
+	}
+	f := drawn(series)
 	c := f.Curves[0]
 	if f.Each != 6 || len(c.Y) != 100 || c.Y[0] != math.Round(2.5) || c.Y[99] != math.Round(596.5) || f.Xs[0] != 3 {
 		t.Errorf("%d values of %d samples from %g at %g s to %g, want 100 of 6 from 3 at 3 s to 597", len(c.Y), f.Each,
 			c.Y[0], f.Xs[0], c.Y[len(c.Y)-1])
 	}
-	short := seriesFigure([]result.Trial{{Seq: 3, Rates: &result.Rates{IntervalSeconds: 0.5,
-		IOPS: []float64{1.23456, 2}}}})
+	short := drawn(&result.Rates{IntervalSeconds: 0.5, IOPS: []float64{1.23456, 2}})
 	if short.Each != 0 || short.Curves[0].Y[0] != 1.235 || short.Xs[1] != 1 {
 		t.Errorf("a short series is %+v at %v", short.Curves, short.Xs)
 	}
@@ -249,14 +259,14 @@ func TestFiguresTellWhatWasWrittenBefore(t *testing.T) {
 
 func TestStopsAreSaidInALine(t *testing.T) {
 	run := stoppedRun()
-	if got, want := pointsEnded(run), "16 settled, 2 by the budget (widest ±8.0%)"; got != want {
+	if got, want := timeseries.PointsEnded(run), "16 settled, 2 by the budget (widest ±8.0%)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := trialsEnded(run, everyTrial), "88 precise"; got != want {
+	if got, want := timeseries.TrialsEnded(run), "88 precise"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	run.Trials[0].Stop.Reason = result.StopNever
-	if got, want := trialsEnded(run, everyTrial), "87 precise, 1 never settled (widest ±2.0%)"; got != want {
+	if got, want := timeseries.TrialsEnded(run), "87 precise, 1 never settled (widest ±2.0%)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	var b bytes.Buffer
@@ -264,8 +274,13 @@ func TestStopsAreSaidInALine(t *testing.T) {
 	if !strings.Contains(b.String(), "Points stopped: 16 settled, 2 by the budget (widest ±8.0%)\n") {
 		t.Errorf("the terminal does not say it:\n%.600s", b.String())
 	}
-	if stops(sampleRun()) != nil {
-		t.Error("a run of a fixed time has a table of why it stopped")
+	s := figuresOf(t, run, "Rate while trials ran")
+	if len(s.Remarks) != 2 || len(s.Tables) != 1 || len(s.Tables[0].Rows) != len(run.Points) {
+		t.Errorf("the page says %q, with tables %+v", s.Remarks, s.Tables)
+	}
+	fixed := timeseries.Rates(sampleRun())
+	if fixed != nil && len(fixed.Tables)+len(fixed.Remarks) > 0 {
+		t.Errorf("a run of a fixed time has a table of why it stopped: %+v", fixed.Tables)
 	}
 }
 
@@ -378,7 +393,7 @@ func TestFiguresMarkTheVerdict(t *testing.T) {
 		for _, table := range s.Tables {
 			for _, r := range table.Rows {
 				if r.Stack != r.Cells[0].Text {
-					t.Errorf("%s: a row of %s is told to be of %q", s.Title, r.Cells[0], r.Stack)
+					t.Errorf("%s: a row of %s is shown to be of %q", s.Title, r.Cells[0], r.Stack)
 				}
 			}
 		}
@@ -408,7 +423,7 @@ func TestDrawingsStayInTheFigure(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.Float64()
 		f := figure{
-			Kind: rapid.SampledFrom([]figureKind{figureBars, figureLines, figureCurves, figureSeries}).Draw(t, "kind"),
+			Kind: rapid.SampledFrom([]answer.Kind{figureBars, answer.Lines, answer.Curves, answer.Repeats}).Draw(t, "kind"),
 			X:    axisOf(t, "x"),
 			Y:    axisOf(t, "y"),
 			Xs:   []float64{value.Draw(t, "at"), value.Draw(t, "at")},
@@ -460,15 +475,6 @@ func axisOf(t *rapid.T, name string) axis {
 		s = logScale(rapid.Float64().Draw(t, name+" low"), s.high)
 	}
 	return axis{Low: s.low, High: s.high, Log: s.log}
-}
-
-func TestPercentilesAreNamed(t *testing.T) {
-	for u, want := range map[float64]string{0: "p0", 0.5: "p68", 1: "p90", 1.5: "p96.8", 2: "p99", 2.1: "p99.21",
-		3: "p99.9", 3.2: "p99.937", 4: "p99.99"} {
-		if got := percentileName(u); got != want {
-			t.Errorf("%g is called %s, want %s", u, got, want)
-		}
-	}
 }
 
 func TestShortNames(t *testing.T) {

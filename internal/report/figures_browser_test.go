@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -20,8 +21,9 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
+	answer "plimsoll/internal/section"
 	"plimsoll/internal/stats"
-	"plimsoll/web"
+	"plimsoll/internal/testkit/soak"
 )
 
 // stored gives the run back as the store holds it.
@@ -50,7 +52,7 @@ func (b *browser) hover(t *testing.T, element string) string {
 }
 
 // figureOf gives the selector of the figure of that kind and title.
-func figureOf(t *testing.T, run *result.Run, kind figureKind, title string) string {
+func figureOf(t *testing.T, run *result.Run, kind answer.Kind, title string) string {
 	t.Helper()
 	for _, s := range sections(run, finding.Points(run), finding.All(run)) {
 		for _, f := range s.Figures {
@@ -139,7 +141,7 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 				trial = o
 			}
 		}
-		focus(t, b, figureOf(t, run, figureSeries, "ext4, RW"))
+		focus(t, b, figureOf(t, run, answer.Repeats, "ext4, RW"))
 		rounds := trial.Preconditioning.Rounds.IOPS
 		for i, v := range rounds {
 			want := fmt.Sprintf("round %d: %s IOPS", i+1, withThousands(fmt.Sprintf("%.3f", v)))
@@ -162,7 +164,7 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 	t.Run("the keyboard reads percentiles, the stack of the verdict and the baseline first", func(t *testing.T) {
 		who := rolesOf(run, findings)
 		pick, baseline := who.named(rolePick), who.named(roleBaseline)
-		focus(t, b, figureOf(t, run, figureCurves, "RR"))
+		focus(t, b, figureOf(t, run, answer.Curves, "RR"))
 		do(t, b, chromedp.KeyEvent(kb.Home))
 		first := eval[string](t, b, tip)
 		do(t, b, chromedp.KeyEvent(kb.ArrowDown))
@@ -184,7 +186,7 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 	})
 
 	t.Run("folded figures are read as well, trial by trial", func(t *testing.T) {
-		figure := figureOf(t, run, figureSeries, "xfs, RR")
+		figure := figureOf(t, run, answer.Repeats, "xfs, RR")
 		eval[bool](t, b, fmt.Sprintf(`(document.querySelector('%s').closest('details').open = true)`, figure))
 		focus(t, b, figure)
 		var trials []result.Trial
@@ -206,6 +208,7 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 			}
 		}
 	})
+	t.Run("what is read stands out", func(t *testing.T) { highlights(t, b, run) })
 	b.quiet(t)
 }
 
@@ -227,9 +230,9 @@ func TestBrowserReadsWhatWasSampled(t *testing.T) {
 		}
 		return read
 	}
-	const together, each = "#sampled-1-3", "#sampled-1-each-2-2" // page cache of all, and of the second
+	const together, each = "#sampled-1-4", "#sampled-1-each-2-2" // page cache of all, and of the second
 	for figure, wanted := range map[string][]string{
-		together: {"miniature, 1 s: 640 MiB", "all were measured, from 4 to 12 s"},
+		together: {"scaled-down host, 1 s: 640 MiB", "all were measured, from 4 to 12 s"},
 		each:     {"readers 1, 1 s: 160 MiB", "readers 1, 12 s: 192 MiB", "all were measured, from 4 to 12 s"},
 	} {
 		read := readAll(figure)
@@ -239,25 +242,20 @@ func TestBrowserReadsWhatWasSampled(t *testing.T) {
 			}
 		}
 		if read["readers 1, 6 s: 160 MiB"] || read["readers 1, 6 s: 192 MiB"] {
-			t.Error("a value is read that the kernel did not tell")
+			t.Error("a value is read that the kernel did not show")
 		}
 	}
+	t.Run("the cursor is shared", func(t *testing.T) { cursorIsShared(t, b, each) })
 	b.quiet(t)
 }
 
-// TestBrowserCursorIsShared: what is read of one instance is marked in the figures of all
+// cursorIsShared: what is read of one instance is marked in the figures of all
 // others of the trial, with their values at that time, and goes when nothing is read.
-func TestBrowserCursorIsShared(t *testing.T) {
-	run := mixedRun()
-	b := startBrowser(t)
-	b.look(t, views[0])
-	b.open(t, run, finding.All(run))
-	const figure = "#sampled-1-each-2-2"
-	eval[bool](t, b, fmt.Sprintf(`(document.querySelector('%s').closest('details').open = true)`, figure))
+func cursorIsShared(t *testing.T, b *browser, figure string) {
 	focus(t, b, figure)
 	do(t, b, chromedp.KeyEvent(kb.Home))
 	const cursors = `[...document.querySelectorAll('.cursor')].filter(e => !e.hidden)`
-	if n := eval[int](t, b, cursors+`.length`); n != 12 { // four of all together, and two of each of four
+	if n := eval[int](t, b, cursors+`.length`); n != 13 { // five of all together, and two of each of four
 		t.Errorf("%d cursors are shown", n)
 	}
 	said := eval[[]string](t, b, cursors+`.map(e => e.textContent).filter(t => t)`)
@@ -277,7 +275,6 @@ func TestBrowserCursorIsShared(t *testing.T) {
 	if n := eval[int](t, b, cursors+`.length`); n != 0 {
 		t.Errorf("%d cursors are left", n)
 	}
-	b.quiet(t)
 }
 
 // onlyLit returns the series that a figure shows lit, and whether all its
@@ -293,15 +290,10 @@ func (b *browser) onlyLit(t *testing.T, figure string) (names []string, grey boo
 	return names, grey
 }
 
-// TestBrowserHighlights: the series that is read stands out, by pointer and by
+// highlights: the series that is read stands out, by pointer and by
 // keyboard, in every figure that has it, and the others are grey.
-func TestBrowserHighlights(t *testing.T) {
-	run := stored(t, stoppedRun())
-	findings := finding.All(run)
-	b := startBrowser(t)
-	b.look(t, views[0])
-	b.open(t, run, findings)
-	figure, other := figureOf(t, run, figureCurves, "RR"), figureOf(t, run, figureCurves, "RW")
+func highlights(t *testing.T, b *browser, run *result.Run) {
+	figure, other := figureOf(t, run, answer.Curves, "RR"), figureOf(t, run, answer.Curves, "RW")
 	expect := func(when, want string) {
 		t.Helper()
 		for _, f := range []string{figure, other} {
@@ -341,7 +333,6 @@ func TestBrowserHighlights(t *testing.T) {
 	if n := b.count(t, ".lit, .on"); n != 0 {
 		t.Errorf("%d elements stay lit after Escape", n)
 	}
-	b.quiet(t)
 }
 
 // labelsThatCollide lists labels that run into another of their figure, and
@@ -374,30 +365,101 @@ func (b *browser) labelsThatCollide(t *testing.T) []string {
 	})()`)
 }
 
-// TestBrowserLabelsKeepApart: every label of a figure is within it, and none
-// lies on another, whatever the window and however many the series are.
-func TestBrowserLabelsKeepApart(t *testing.T) {
-	b := startBrowser(t)
-	runs := map[string]*result.Run{"sample": sampleRun(), "stopped": stoppedRun(), "swept": sweptRun(),
-		"published": publishedRun(), "traced": tracedRun()}
+// shownRun is a run whose page tests look at.
+type shownRun struct {
+	name string
+	run  *result.Run
+	soak bool // only in make soak: another shows the same of what breaks most
+}
+
+// shownRuns are runs of every kind, those that reports seldom are of included.
+func shownRuns(t *testing.T) (all []shownRun) {
+	add := func(name string, run *result.Run, soak bool) { all = append(all, shownRun{name, run, soak}) }
+	add("sample", sampleRun(), true) // TestBrowserShowsTheReport looks at it
+	add("stopped", stoppedRun(), false)
+	add("swept", sweptRun(), false)
+	add("published", publishedRun(), false)
+	add("traced", tracedRun(), false)
+	add("of 200 trials", largeRun(), true)
+	rare := []string{"mixes", "nothing measured yet", "all failed", "one stack once", "interrupted"}
 	for _, u := range unusualRuns() {
-		runs[u.name] = u.run
+		add(u.name, u.run, slices.Contains(rare, u.name))
 	}
-	maps.Copy(runs, crowdedRuns(t))
-	for name, run := range runs {
-		b.open(t, run, finding.All(run))
-		for _, v := range []view{views[0], {name: "phone", width: 375, height: 667, scheme: "light"}, views[5]} {
-			b.look(t, v)
-			eval[bool](t, b, `document.querySelectorAll('details').forEach(d => d.open = true) ?? true`)
-			for _, e := range b.labelsThatCollide(t) {
-				t.Errorf("%s, %s: %s", name, v.name, e)
-			}
-			for _, e := range b.overflowing(t) {
-				t.Errorf("%s, %s: wider than the window: %s", name, v.name, e)
-			}
+	crowded := crowdedRuns(t)
+	for _, name := range slices.Sorted(maps.Keys(crowded)) {
+		add(name, crowded[name], name != "objective" && name != "many")
+	}
+	return all
+}
+
+// checkedRuns are the runs whose pages axe-core reads, which takes seconds: those that have most kinds of
+// sections. In make soak it reads all.
+var checkedRuns = []string{"stopped", "traced", "objective"}
+
+// TestBrowserShowsAnyRun opens the page of each run once, and looks at it in every window: nothing leaves
+// the window, no label leaves its figure or lies on another, no name brings in an element, and those who
+// do not see can read it.
+func TestBrowserShowsAnyRun(t *testing.T) {
+	b := startBrowser(t)
+	for _, s := range shownRuns(t) {
+		if s.soak && !soak.On() {
+			continue
 		}
+		t.Run(s.name, func(t *testing.T) {
+			b.look(t, views[0])
+			b.open(t, s.run, finding.All(s.run))
+			if got, want := b.count(t, ".rates .plot rect.bar"), len(finding.Points(s.run)); got != want {
+				t.Errorf("%d bars, want %d", got, want)
+			}
+			if n := b.count(t, "script:not(body > script), img, iframe, object, embed"); n != 0 {
+				t.Errorf("%d elements that somebody's name brought in", n)
+			}
+			if n := b.count(t, "body > script"); n != 1 {
+				t.Errorf("%d scripts, want that of the report", n)
+			}
+			// Once as it comes, and then with all that unfolds.
+			b.fits(t, views[0])
+			b.picture(t, "run-"+strings.ReplaceAll(s.name, " ", "-")+"-"+views[0].name+".png")
+			b.unfold(t)
+			for _, v := range daily() {
+				b.look(t, v)
+				b.fits(t, v)
+				for _, e := range b.labelsThatCollide(t) {
+					t.Errorf("%s: %s", v.name, e)
+				}
+				b.picture(t, "run-"+strings.ReplaceAll(s.name, " ", "-")+"-"+v.name+"-unfolded.png")
+			}
+			if soak.On() || slices.Contains(checkedRuns, s.name) {
+				b.accessible(t, s.name == "stopped" || soak.On())
+			}
+			b.quiet(t)
+		})
 	}
-	b.quiet(t)
+	t.Run("without its script", func(t *testing.T) {
+		soak.Only(t)
+		run := stoppedRun()
+		b.openWith(t, run, finding.All(run), "")
+		b.accessible(t, false)
+		b.quiet(t)
+	})
+}
+
+// unfold opens all that a reader can unfold.
+func (b *browser) unfold(t testing.TB) {
+	t.Helper()
+	eval[bool](t, b, `document.querySelectorAll('details').forEach(d => d.open = true) ?? true`)
+	b.settle(t)
+}
+
+// fits fails the test for what is wider than the window.
+func (b *browser) fits(t *testing.T, v view) {
+	t.Helper()
+	for _, e := range b.overflowing(t) {
+		t.Errorf("%s: wider than the window: %s", v.name, e)
+	}
+	for _, id := range eval[[]string](t, b, `[...document.querySelectorAll('.live > svg, .uplot')].filter(e => e.checkVisibility() && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map(e => e.closest('figure').id)`) {
+		t.Errorf("%s: figure wider than the window: %s", v.name, id)
+	}
 }
 
 // focus gives a figure the focus, as the tabulator key would, and takes the pointer away:
@@ -440,8 +502,8 @@ func TestBrowserWithoutJavaScript(t *testing.T) {
 		for _, f := range s.Figures {
 			marks := len(f.Marks)
 			frame := "#" + f.ID + " .frame "
-			if got := b.count(t, frame+"rect.bar, "+frame+".symbol, "+frame+".effect-dot"); f.Kind != figureSeries &&
-				f.Kind != figureCurves && got != marks {
+			if got := b.count(t, frame+"rect.bar, "+frame+".symbol, "+frame+".effect-dot"); f.Kind != answer.Repeats &&
+				f.Kind != answer.Curves && got != marks {
 				t.Errorf("%s, %s: %d marks, want %d", s.Title, f.Title, got, marks)
 			}
 			if got := b.count(t, frame+"path.line"); len(f.Curves) > 0 && got != len(f.Curves) {
@@ -459,64 +521,40 @@ func TestBrowserWithoutJavaScript(t *testing.T) {
 	b.quiet(t)
 }
 
-// TestBrowserFiguresLook takes pictures of every form of figure.
-func TestBrowserFiguresLook(t *testing.T) {
-	b := startBrowser(t)
-	for name, run := range map[string]*result.Run{"stopped": stoppedRun(), "swept": sweptRun(),
-		"published": publishedRun(), "mixed": mixedRun(), "crowded": crowdedRuns(t)["objective"]} {
-		b.open(t, run, finding.All(run))
-		for _, v := range views {
-			b.look(t, v)
-			for _, e := range b.overflowing(t) {
-				t.Errorf("%s, %s: wider than the window: %s", name, v.name, e)
-			}
-			if wide := eval[[]string](t, b, `[...document.querySelectorAll('.live > svg, .uplot')].filter(e => e.checkVisibility() && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map(e => e.closest('figure').id)`); len(wide) > 0 {
-				t.Errorf("%s, %s: figures wider than the window: %v", name, v.name, wide)
-			}
-			b.picture(t, "figures-"+name+"-"+v.name+".png")
-		}
-	}
-	b.quiet(t)
-}
-
 // axeCore returns the program that checks accessibility, which
 // scripts/axe-core.sh fetches. Tests skip where it is not.
-func axeCore(t *testing.T) string {
-	t.Helper()
+var axeCore = sync.OnceValues(func() (string, error) {
 	axe, err := os.ReadFile(filepath.Join("..", "..", "bin", "axe-core", "axe.min.js"))
-	if err != nil {
-		t.Skipf("SKIPPED, the report's accessibility was not checked: axe-core is not there (scripts/axe-core.sh fetches "+
-			"it): %v", err)
-	}
-	return string(axe)
-}
+	return string(axe), err
+})
 
-// TestBrowserAccessibility runs axe-core on the page, in the light and in the dark.
-func TestBrowserAccessibility(t *testing.T) {
-	axe := axeCore(t)
-	b := startBrowser(t)
-	for name, run := range map[string]*result.Run{"stopped": stoppedRun(), "swept": sweptRun(),
-		"published": publishedRun(), "mixed": mixedRun(), "crowded": crowdedRuns(t)["objective"], "nothing": {},
-		"of 200 trials": largeRun()} {
-		for _, with := range []string{"", web.ReportScript} {
-			if with == "" && name != "stopped" {
-				continue // without its script one run is like another
+// accessible runs axe-core on the page with all of it unfolded, in the light, and where that is asked for its
+// colours in the dark, too.
+func (b *browser) accessible(t *testing.T, dark bool) {
+	t.Helper()
+	t.Run("is accessible", func(t *testing.T) {
+		axe, err := axeCore()
+		if err != nil {
+			t.Skipf("SKIPPED, the report's accessibility was not checked: axe-core is not there (scripts/axe-core.sh "+
+				"fetches it): %v", err)
+		}
+		eval[bool](t, b, axe+"; true")
+		for _, v := range views[:2] {
+			options := `resultTypes: ['violations']`
+			if v.scheme == "dark" {
+				options += `, runOnly: ['color-contrast']`
 			}
-			b.openWith(t, run, finding.All(run), with)
-			for _, v := range views[:2] {
-				if v == views[1] && name == "of 200 trials" {
-					continue // more of what the others have, in the same colours
-				}
-				b.look(t, v)
-				eval[bool](t, b, `document.querySelectorAll('details').forEach(d => d.open = true) ?? true`)
-				b.settle(t)
-				for _, violation := range b.violations(t, axe) {
-					t.Errorf("%s, %s, script %t: %s", name, v.name, with != "", violation)
-				}
+			if v.scheme == "dark" && !dark {
+				continue
+			}
+			b.look(t, v)
+			b.unfold(t)
+			for _, violation := range do(t, b, chromedp.Evaluate[[]string](`axe.run(document, {`+options+`}).then(r => r.violations.map(v => v.id + ': ' + v.help + '\n' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join('\n')))`,
+				chromedp.EvalAwaitPromise)) {
+				t.Errorf("%s: %s", v.name, violation)
 			}
 		}
-	}
-	b.quiet(t)
+	})
 }
 
 // TestHTMLIsSmall holds the report of a run of 200 trials, each with a series

@@ -19,4 +19,15 @@ func filled(b answer.FillBar) (all []filledPart) {
 	return all
 }
 
+// sliced places the slices of a bar in the same way.
+func sliced(b *answer.Bar) (all []box) {
+	from := 0.0
+	for _, slice := range b.Slices {
+		to := min(1, from+max(0, slice.Share))
+		all = append(all, box{X: percentOf(from), W: percentOf(to - from), Class: string(slice.Class)})
+		from = to
+	}
+	return all
+}
+
 func percentOf(share float64) percent { return percent(100 * share) }

@@ -11,14 +11,18 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
+	"plimsoll/internal/cli/glossary"
 	"plimsoll/internal/finding"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/glossary"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/finding/instances"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/finding/timeseries"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
+	answer "plimsoll/internal/section"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 	"plimsoll/web"
 )
 
@@ -27,9 +31,6 @@ var pageSource string
 
 //go:embed figures.html.tmpl
 var figuresSource string
-
-//go:embed trace.html.tmpl
-var traceSource string
 
 // pageTemplate is parsed when it is first used: most commands write no page.
 var pageTemplate = sync.OnceValue(func() *template.Template {
@@ -44,19 +45,27 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"join":      strings.Join,
 		"slot":      slotClass,
 		"filled":    filled,
+		"sliced":    sliced,
 		"percentOf": percentOf,
 		"reasons":   reasonsOf,
 		"symbol":    symbol,
 		"means":     meanings,
 		"word":      explained,
 		"words":     glossary.All,
-		"isLong":    func(rows int) bool { return rows > mostPrinted },
+		"isLong":    func(rows int) bool { return rows > answer.MostPrinted },
 		"isStrip":   func(class string) bool { return strings.HasPrefix(class, "binds-") },
 
-		"percentText": func(share float64) string { return units.Significant(100*share) + "%" },
-		"seconds":     func(s float64) string { return elapsedText(time.Duration(s * float64(time.Second))) },
-	}).Parse(pageSource + figuresSource + traceSource))
+		"percentText": units.SignificantPercent,
+		"seconds":     units.Elapsed,
+	}).Parse(pageSource + figuresSource))
 })
+
+// PageOptions configures the HTML report of a run.
+type PageOptions struct {
+	// Series reads what was sampled while the trial of that number ran; nil for a
+	// run of which nothing was. It is asked for few trials.
+	Series func(trial int) ([]result.Series, error)
+}
 
 // HTML writes the report of a run as one page that needs nothing else: no
 // network and no other file. It shows findings as they are given, and draws
@@ -77,17 +86,17 @@ func writePage(w io.Writer, run *result.Run, findings []fact.Finding, points []f
 	return nil
 }
 
-// page is what the template shows.
+// page has the values of the template.
 type page struct {
 	shell
 	Run       *result.Run
-	Declared  []result.Workload // of which mixes are made
-	Miniature string            // that everything was measured in; "" for the host itself
-	WholeHost string            // what the host has, where a run was to measure all of it; "" for any other
-	Ran       []section         // what instances did, and what was sampled meanwhile
+	Miniature string    // that everything was measured in; "" for the host itself
+	WholeHost string    // what the host has, where a run was to measure all of it; "" for any other
+	Ran       []section // what instances did, and what was sampled meanwhile
 	Elapsed   string
 	Command   string
-	Unit      string // that is repeated: "bring-up", "trial"
+	Unit      string // that is repeated: "setup", "trial"
+	Paired    bool   // stacks are compared within rounds
 	Counts    trialCounts
 	Verdicts  []verdict
 	Others    []fact.Finding // what neighbours did meanwhile, where no verdict says so
@@ -105,8 +114,7 @@ type page struct {
 	Latencies []otherLatency // of imported results
 }
 
-// shell is what every page is made of: its style, its figures, and the script
-// that makes them readable.
+// shell has the parts of every page: its style, its figures, and the script that makes them readable.
 type shell struct {
 	Title     string
 	Version   string // plimsoll's own
@@ -129,24 +137,22 @@ func (p *shell) addScript(script string) {
 type trialCounts struct{ Total, Done, Failed, Skipped, Planned int }
 
 func newPage(run *result.Run, findings []fact.Finding, points []fact.Point, opt PageOptions) page {
-	declared := run.Workloads
-	run, points = presented(run, points)
 	whole := run
-	run = withoutControls(run)
+	run = placed(run)
 	p := page{
 		shell: shell{Title: "Plimsoll", Version: run.Version, CSS: template.CSS(web.ReportCSS),
 			Sections: sections(run, points, findings)},
 		Run:       run,
-		Declared:  declared,
-		Miniature: miniatureOf(run), WholeHost: wholeHost(run),
-		Command:   commandLine(run.Command),
-		Unit:      unit(run),
+		Miniature: prose.Miniature(run), WholeHost: prose.WholeHost(run),
+		Command:   run.Repeat(),
+		Unit:      run.RepeatUnit(),
+		Paired:    run.InSetups(),
 		Workloads: workloadViews(run, points, findings),
 		Marks:     commonMarks(points),
 		Groups:    findingGroups(run, points, findings),
 		Late:      lateSections(run, findings),
 		Stacks:    stackViews(run),
-		Roles:     rolesOf(whole, findings),
+		Roles:     rolesOf(run, findings),
 		Latencies: otherLatencies(run),
 		Scaled:    len(answers(findings)) > 0,
 	}
@@ -158,7 +164,7 @@ func newPage(run *result.Run, findings []fact.Finding, points []fact.Point, opt 
 		p.Title += " on " + run.Environment.Hostname
 	}
 	if run.Finished.After(run.Started) && len(run.Imported) == 0 {
-		p.Elapsed = elapsedText(run.Finished.Sub(run.Started))
+		p.Elapsed = units.Elapsed(run.Finished.Sub(run.Started).Seconds())
 	}
 	for _, t := range whole.Trials {
 		p.Counts.Total++
@@ -201,18 +207,34 @@ func lateSections(run *result.Run, findings []fact.Finding) []section {
 	return all
 }
 
-// ranSections are what trials are made of, and stand before their order.
+// ranSections returns the sections on the parts of trials, which stand before their order.
 func ranSections(run *result.Run, who roles, opt PageOptions) []section {
 	var all []section
-	instances, ok := instancesSection(run)
-	if ok {
-		all = append(all, instances)
+	add := func(id string, of *answer.Section) {
+		if of != nil {
+			s := sectionOf(of, axes{})
+			s.nameAs(id)
+			all = append(all, s)
+		}
 	}
-	sampled, ok := sampledSection(run, who, opt.Series)
-	if ok {
-		all = append(all, sampled)
-	}
+	add("instances", instances.Section(run))
+	add("sampled", timeseries.Sampled(run, who.order, opt.Series))
 	return all
+}
+
+// nameAs names the elements of a section that has parts.
+func (s *section) nameAs(id string) {
+	s.ID = id
+	for i, part := range s.Parts {
+		for j := range part.Figures {
+			part.Figures[j].ID = fmt.Sprintf("%s-%d-%d", id, i+1, j+1)
+		}
+		for j, row := range part.Rows {
+			for k := range row.Figures {
+				row.Figures[k].ID = fmt.Sprintf("%s-%d-each-%d-%d", id, i+1, j+1, k+1)
+			}
+		}
+	}
 }
 
 // FoldWorkloads tells whether the sections of workloads are so many that they
@@ -223,7 +245,7 @@ func (p page) FoldWorkloads() bool { return len(p.Workloads) > 6 || p.Scaled }
 func (p page) RateUnits() string {
 	var units []string
 	for _, w := range p.Workloads {
-		units = with(units, w.RateUnit)
+		units = runview.AddNew(units, w.RateUnit)
 	}
 	return plural.And(units)
 }
@@ -269,7 +291,7 @@ func findingGroups(run *result.Run, points []fact.Point, findings []fact.Finding
 	}{
 		{"What instances do together", fact.KindScaling, nil},
 		{"Fastest honest stacks", fact.KindFastest, nil},
-		{"Illusions: answered from memory", fact.KindIllusion, nil},
+		{"Answered from memory", fact.KindIllusion, nil},
 		{"Against the baseline, " + baseline, fact.KindComparison, versus},
 		{"Between stacks", fact.KindComparison, func(f fact.Finding) bool { return !versus(f) }},
 		{"Where the time of I/Os goes", fact.KindTime, nil},
@@ -281,7 +303,7 @@ func findingGroups(run *result.Run, points []fact.Point, findings []fact.Finding
 			if f.Kind == g.kind && (g.takes == nil || g.takes(f)) {
 				f.Caveats = slices.DeleteFunc(slices.Clone(f.Caveats), func(c string) bool { return slices.Contains(said, c) })
 				if f.Kind == fact.KindScaling && isBehind(findings, f) {
-					f.Why = "Why is told behind the verdict, at the top."
+					f.Why = "Why is shown behind the verdict, at the top."
 				}
 				own = append(own, f)
 			}

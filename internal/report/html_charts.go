@@ -6,9 +6,9 @@ import (
 	"math"
 	"slices"
 
-	"plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
 )
@@ -24,7 +24,7 @@ type workloadView struct {
 	Rows        []stackRow // best honest first
 	Span        int        // grid rows that a chart takes: caption, axis, one for each stack
 	Interval    string     // what the whiskers are worth
-	Unit        string     // that N of its points counts: "bring-up", "trial"
+	Unit        string     // that N of its points counts: "setup", "trial"
 	Noise       string     // how far apart equal things came out; "" when not known
 	Mixes       bool       // numbers are of reads and writes together
 	RateUnit    string     // "IOPS"; "ops/s" of databases
@@ -35,7 +35,7 @@ type workloadView struct {
 	IOPS, Bandwidth, Latency, Honesty chart
 }
 
-// chart is what the rows of a chart have in common.
+// chart has the scale that the rows of a chart share.
 type chart struct {
 	Ticks     []tick
 	Reference *percent // the line that all rows are compared with
@@ -58,7 +58,7 @@ type stackRow struct {
 
 type bar struct {
 	Length   percent
-	Interval *span // nil when there is none: too few bring-ups
+	Interval *span // nil when there is none: too few setups
 	Trials   []percent
 	Cut      bool // longer than the chart
 	Title    string
@@ -80,7 +80,7 @@ type honestyMark struct {
 // experiment.
 func workloadViews(run *result.Run, points []fact.Point, findings []fact.Finding) []workloadView {
 	var views []workloadView
-	for i, w := range run.Workloads {
+	for i, w := range ran(run) {
 		var own []fact.Point
 		for _, p := range points {
 			if p.Workload == w.Name {
@@ -101,9 +101,9 @@ func newWorkloadView(i int, w result.Workload, run *result.Run, points []fact.Po
 	slices.SortStableFunc(points, bestHonestFirst)
 	who := rolesOf(run, findings)
 
-	view.Unit, view.Noise = unit(run), noiseText(findings, w.Name)
+	view.Unit, view.Noise = run.RepeatUnit(), noiseText(findings, w.Name)
 	view.RateUnit, view.Per = rateHead(points), "fio I/O"
-	if view.RateUnit == headOperations {
+	if view.RateUnit == units.Operations {
 		view.Per = "operation"
 	}
 	view.Interval = intervalNote(points, view.Unit)
@@ -181,17 +181,17 @@ const (
 
 func sourceClass(p fact.Point) string {
 	switch {
-	case p.Source == string(result.SourceMemory) || slices.Contains(p.Marks, string(result.MarkMemory)):
+	case p.FromMemory():
 		return classMemory
-	case p.Source == string(result.SourceDevice), p.Source == string(result.SourceServer):
+	case p.Source == string(result.SourceDevice), result.Source(p.Source).Operations():
 		return classDevice // what a server did was asked of it, and nothing makes it less
 	}
 	return classUnknown
 }
 
-// answeredBy names what answered a point: its class, or a server, whose caches and device did.
+// answeredBy names what answered a point: its class, or a server or file system, whose caches and device did.
 func answeredBy(p fact.Point) string {
-	if p.Source == string(result.SourceServer) {
+	if result.Source(p.Source).Operations() {
 		return p.Source
 	}
 	return sourceClass(p)
@@ -224,7 +224,7 @@ func commonMarks(points []fact.Point) []string {
 
 func measurements(run *result.Run, p fact.Point) []*result.Measurement {
 	var all []*result.Measurement
-	for _, t := range cell.Of(run).Done(cell.Point{Stack: p.Stack, Mix: p.Workload}) {
+	for _, t := range runview.Of(run).Done(result.Point{Stack: p.Stack, Mix: p.Workload}) {
 		all = append(all, t.Measured())
 	}
 	return all
@@ -280,18 +280,8 @@ func newBar(p fact.Point, s scale, median, low, high float64, text func(float64)
 		b.Interval = ptr(s.span(low, high))
 		title += fmt.Sprintf(", interval %s to %s", text(low), text(high))
 	}
-	b.Title = title + ", " + counted(p.N, "trial") + sourceNote(p)
+	b.Title = title + ", " + counted(p.N, "trial") + p.SourceNote()
 	return b
-}
-
-func sourceNote(p fact.Point) string {
-	switch sourceClass(p) {
-	case classMemory:
-		return ", served from memory"
-	case classUnknown:
-		return ", source not checked"
-	}
-	return ""
 }
 
 func latencyScale(points []fact.Point) scale {
@@ -311,7 +301,7 @@ func latencyRow(p fact.Point, s scale) latencyMarks {
 	return latencyMarks{
 		Known: true, P50: s.at(p.P50NS), P99: s.at(p.P99NS), P999: s.at(p.P999NS),
 		Title: fmt.Sprintf("%s: total latency p50 %s, p99 %s, p99.9 %s%s", p.Stack,
-			exactNS(p.P50NS), exactNS(p.P99NS), exactNS(p.P999NS), sourceNote(p)),
+			exactNS(p.P50NS), exactNS(p.P99NS), exactNS(p.P999NS), p.SourceNote()),
 	}
 }
 
@@ -330,7 +320,7 @@ func honestyRow(p fact.Point, s scale, per string) honestyMark {
 		return honestyMark{Title: p.Stack + ": no device counter could be read"}
 	}
 	return honestyMark{Known: true, At: s.at(*p.Ratio),
-		Title: fmt.Sprintf("%s: %s device I/Os per %s%s", p.Stack, honestyText(p.Ratio), per, sourceNote(p))}
+		Title: fmt.Sprintf("%s: %s device I/Os per %s%s", p.Stack, honestyText(p.Ratio), per, p.SourceNote())}
 }
 
 // against is a stack compared with the baseline.
@@ -342,7 +332,7 @@ type against struct {
 
 // againstBaseline finds the comparison of a point with the baseline. It is nil
 // when no finding makes one. What memory answered is no match for a device:
-// only the finding on the illusion says what it would make one believe.
+// only the finding on the illusion says what one would conclude from it.
 func againstBaseline(baseline string, p fact.Point, findings []fact.Finding) *against {
 	if baseline == "" {
 		return nil
@@ -353,18 +343,14 @@ func againstBaseline(baseline string, p fact.Point, findings []fact.Finding) *ag
 	if sourceClass(p) == classMemory {
 		return &against{Text: "memory"}
 	}
-	for _, f := range findings {
-		e := f.Effect
-		if e == nil || f.Workload != p.Workload || e.Subject != p.Stack || e.Baseline != baseline || e.Metric != p.Metric {
-			continue
-		}
-		switch {
-		case e.TooFew:
-			return &against{Text: "too few", Test: e.Tested()}
-		case e.Differs:
-			return &against{Text: e.Written(), P: pText(e.P), Test: e.Tested()}
-		}
-		return &against{Text: "~", P: pText(e.P), Test: e.Tested()}
+	e := versusBaseline(baseline, p, findings)
+	switch {
+	case e == nil:
+		return nil
+	case e.TooFew:
+		return &against{Text: "too few", Test: e.Tested()}
+	case e.Differs:
+		return &against{Text: e.Written(), P: units.P(e.P), Test: e.Tested()}
 	}
-	return nil
+	return &against{Text: "~", P: units.P(e.P), Test: e.Tested()}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"plimsoll/internal/result"
-	"plimsoll/internal/steady"
+	"plimsoll/internal/stats/stopping"
 )
 
 // stoppedRun is the sample run as a run is that decides by itself when it
@@ -34,7 +34,7 @@ func stoppedRun() *result.Run {
 	}
 	for _, s := range run.Stacks {
 		for _, w := range run.Workloads {
-			p := result.Point{Stack: s.Name, Mix: w.Name, Reason: result.StopSettled,
+			p := result.PointStop{Stack: s.Name, Mix: w.Name, Reason: result.StopSettled,
 				Why: "every comparison that needs it has its verdict", RelativeHalfWidth: 0.021}
 			for _, t := range run.Trials {
 				if t.Stack == s.Name && t.Mix == w.Name && t.Status == result.TrialDone {
@@ -79,7 +79,7 @@ func sampleRounds(rng *rand.Rand, rate float64, restless bool) *result.Rounds {
 		}
 		r.IOPS = append(r.IOPS, v)
 	}
-	v := steady.SNIA.Judge(r.IOPS)
+	v := stopping.SNIA.Judge(r.IOPS)
 	r.Settled, r.Why, r.From, r.To = v.Settled, v.Why, v.From, v.To
 	r.Average, r.Excursion, r.Slope, r.First, r.Last = v.Average, v.Excursion, v.Slope, v.First, v.Last
 	return r

@@ -87,7 +87,8 @@ func sampleBreakdown(stack string, d result.Operation) *result.Breakdown {
 		shares[result.PartDevice] = 0.82 // the parts overlap
 	}
 	b.ResidueNS = b.TotalNS
-	for _, name := range tracePartNames {
+	for _, name := range []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver,
+		result.PartFabric, result.PartTarget, result.PartDevice} {
 		if share, ok := shares[name]; ok {
 			b.Parts = append(b.Parts, result.TracePart{Name: name, MeanNS: share * b.TotalNS,
 				From: map[bool]string{true: "D2C", false: "Q2D"}[name == result.PartDevice]})

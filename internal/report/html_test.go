@@ -17,6 +17,7 @@ import (
 
 	"plimsoll/internal/finding"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	answer "plimsoll/internal/section"
@@ -66,14 +67,17 @@ func smallRun() (*result.Run, []fact.Finding, []fact.Point) {
 		},
 	}
 	points := []fact.Point{
-		{Stack: "raw", Workload: "RR", Metric: "IOPS", N: 2, Median: 10200, Low: 10000, High: 10400, Source: "device",
+		{Stack: "raw", Workload: "RR", Metric: "IOPS",
+			Estimate: fact.Estimate{N: 2, Median: 10200, Low: 10000, High: 10400}, Source: "device",
 			Ratio: ptr(1.0),
 			Marks: []string{"loop device"}, P50NS: 310e3, P99NS: 1.2e6, P999NS: 4.5e6, BytesPerSecond: 41.8e6, BytesLow: 41e6,
 			BytesHigh: 42.6e6},
-		{Stack: "ext4", Workload: "RR", Metric: "IOPS", N: 1, Median: 9000, Low: 9000, High: 9000, Source: "unknown",
+		{Stack: "ext4", Workload: "RR", Metric: "IOPS",
+			Estimate: fact.Estimate{N: 1, Median: 9000, Low: 9000, High: 9000}, Source: "unknown",
 			Marks: []string{"loop device"}, P50NS: 340e3, P99NS: 1.4e6, P999NS: 5e6, BytesPerSecond: 36.9e6, BytesLow: 36.9e6,
 			BytesHigh: 36.9e6},
-		{Stack: "memory", Workload: "RR", Metric: "IOPS", N: 1, Median: 90000, Low: 90000, High: 90000, Source: "unknown",
+		{Stack: "memory", Workload: "RR", Metric: "IOPS",
+			Estimate: fact.Estimate{N: 1, Median: 90000, Low: 90000, High: 90000}, Source: "unknown",
 			Marks: []string{"served from memory"}, P50NS: 9e3, P99NS: 20e3, P999NS: 80e3, BytesPerSecond: 369e6, BytesLow: 369e6,
 			BytesHigh: 369e6},
 	}
@@ -228,21 +232,22 @@ func TestHTMLLeadsToWhatIsMissing(t *testing.T) {
 }
 
 func TestHTMLIntervalsSayWhatTheyAreWorth(t *testing.T) {
-	if got, want := intervalNote([]fact.Point{{N: 1}}, "bring-up"), "no intervals (none below 4 bring-ups)"; got != want {
+	one := []fact.Point{{Estimate: fact.Estimate{N: 1}}}
+	if got, want := intervalNote(one, "setup"), "no intervals (none below 4 setups)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for n, want := range map[int]string{
-		1: "95% interval (none below 4 bring-ups)",
-		3: "95% interval (none below 4 bring-ups)",
-		5: "interval: smallest to largest of 5 bring-ups, 94%",
+		1: "95% interval (none below 4 setups)",
+		3: "95% interval (none below 4 setups)",
+		5: "interval: smallest to largest of 5 setups, 94%",
 		6: "95% interval",
 		9: "95% interval",
 	} {
-		p := fact.Point{N: n}
+		p := fact.Point{Estimate: fact.Estimate{N: n}}
 		if n >= stats.FewestPairs {
 			p.Coverage = stats.MedianInterval(make([]float64, n)).Coverage
 		}
-		if got := intervalNote([]fact.Point{{N: 10, Coverage: 0.97}, p}, "bring-up"); got != want {
+		if got := intervalNote([]fact.Point{{Estimate: fact.Estimate{N: 10, Coverage: 0.97}}, p}, "setup"); got != want {
 			t.Errorf("%d trials: %q, want %q", n, got, want)
 		}
 	}
@@ -250,14 +255,14 @@ func TestHTMLIntervalsSayWhatTheyAreWorth(t *testing.T) {
 
 func TestHTMLUnits(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{ratedText(0, headIOPS), "0 IOPS"},
-		{ratedText(950, headIOPS), "950 IOPS"},
-		{ratedText(999.6, headIOPS), "1.00k IOPS"},
-		{ratedText(4020, headIOPS), "4.02k IOPS"},
-		{ratedText(12345, headIOPS), "12.3k IOPS"},
-		{ratedText(258100, headIOPS), "258k IOPS"},
-		{ratedText(1.25e6, headIOPS), "1.25M IOPS"},
-		{ratedText(math.NaN(), headIOPS), "unknown"},
+		{ratedText(0, units.IOPS), "0 IOPS"},
+		{ratedText(950, units.IOPS), "950 IOPS"},
+		{ratedText(999.6, units.IOPS), "1.00k IOPS"},
+		{ratedText(4020, units.IOPS), "4.02k IOPS"},
+		{ratedText(12345, units.IOPS), "12.3k IOPS"},
+		{ratedText(258100, units.IOPS), "258k IOPS"},
+		{ratedText(1.25e6, units.IOPS), "1.25M IOPS"},
+		{ratedText(math.NaN(), units.IOPS), "unknown"},
 		{bandwidthText(512), "512 B/s"},
 		{bandwidthText(48.1e6), "48.1 MB/s"},
 		{bandwidthText(3.2e9), "3.20 GB/s"},
@@ -275,12 +280,9 @@ func TestHTMLUnits(t *testing.T) {
 		{honestyText(ptr(0.00142)), "0.0014"},
 		{honestyText(ptr(0.0)), "0.00"},
 		{honestyText(ptr(1.314)), "1.31"},
-		{pText(0.00004), "< 0.0001"},
-		{pText(0.0317), "0.032"},
-		{elapsedText(171 * time.Second), "2 min 51 s"},
-		{elapsedText(59600 * time.Millisecond), "1 min 0 s"},
-		{elapsedText(2*time.Hour + 5*time.Minute), "2 h 5 min"},
-		{commandLine([]string{"plimsoll", "run", "it's.yaml", "", "a b", "--seed=7"}),
+		{units.P(0.00004), "< 0.0001"},
+		{units.P(0.0317), "0.032"},
+		{printable.Command("plimsoll", "run", "it's.yaml", "", "a b", "--seed=7"),
 			`plimsoll run 'it'\''s.yaml' '' 'a b' --seed=7`},
 		{tickLabel(rateText)(10000), "10k"},
 		{tickLabel(rateText)(2500), "2.5k"},

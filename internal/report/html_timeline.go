@@ -39,8 +39,9 @@ func timeline(run *result.Run) (lanes []lane, blocks []percent) {
 		index[s.Name] = len(lanes)
 		lanes = append(lanes, lane{Stack: s.Name})
 	}
-	block := trials[0].Block
+	heads, block := ran(run), trials[0].Block
 	for _, t := range trials {
+		t.Stack = placeOf(run, t.Stack, t.Mix)
 		at := span{percent(100 * float64(t.Seq-1) / last), percent(100 * float64(t.Seq) / last)}
 		if t.Block != block {
 			block = t.Block
@@ -52,8 +53,8 @@ func timeline(run *result.Run) (lanes []lane, blocks []percent) {
 			index[t.Stack] = i
 			lanes = append(lanes, lane{Stack: t.Stack})
 		}
-		w := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == t.Mix })
-		title := fmt.Sprintf("trial %d, block %d: %s, %s, %s", t.Seq, t.Block, t.Stack, t.Mix, t.Status)
+		w := slices.IndexFunc(heads, func(w result.Workload) bool { return w.Name == t.Mix })
+		title := fmt.Sprintf("trial %d, round %d: %s, %s, %s", t.Seq, t.Block, t.Stack, t.Mix, t.Status)
 		if t.Stop != nil {
 			title += fmt.Sprintf(", %s", t.Stop.Reason)
 		}

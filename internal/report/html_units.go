@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
-	"time"
 
-	"plimsoll/internal/plural"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // unknown stands where a number is missing.
@@ -66,35 +64,5 @@ func honestyText(ratio *float64) string {
 	return strconv.FormatFloat(*ratio, 'f', 2, 64)
 }
 
-// pText gives a p value without pretending to more than the trials can tell.
-func pText(p float64) string { return units.P(p) }
-
-// elapsedText gives a time span for people: "2 min 51 s".
-func elapsedText(d time.Duration) string {
-	d = d.Round(time.Second)
-	h, m, s := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60
-	switch {
-	case h > 0:
-		return fmt.Sprintf("%d h %d min", h, m)
-	case m > 0:
-		return fmt.Sprintf("%d min %d s", m, s)
-	}
-	return fmt.Sprintf("%d s", s)
-}
-
 // counted gives "1 trial" or "3 trials".
 func counted(n int, what string) string { return plural.Count(n, what) }
-
-// commandLine quotes words so that a shell gives them back as they were.
-func commandLine(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = w
-		if w == "" || strings.ContainsFunc(w, func(r rune) bool {
-			return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%", r)
-		}) {
-			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
-}

@@ -6,8 +6,8 @@ import (
 	"html/template"
 	"slices"
 
+	"plimsoll/internal/cli/glossary"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/glossary"
 	"plimsoll/internal/result"
 )
 

@@ -5,20 +5,23 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/cell"
-	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
+	"plimsoll/internal/result/imports/points"
+	"plimsoll/internal/runview"
 )
 
 // otherLatency is a line of latency percentiles of a stack whose total
 // latency has no histogram: imported results often know another latency, or
-// only what fio printed. What fio printed is of one trial and one direction,
-// and stays so.
+// only what fio or another benchmark printed. What was printed is of one trial and
+// one direction, and stays so.
 type otherLatency struct {
 	Stack, Workload string
 	Latency         string // "completion latency of reads"
 	Source          string // where its percentiles are from
-	P50, P99, P999  string // "" when not known
+	Mean            string // "" when not known, as the others
+	P50, P95        string
+	P99, P999       string
 }
 
 // otherLatencies gives them in the order of workloads and stacks.
@@ -27,7 +30,7 @@ func otherLatencies(run *result.Run) []otherLatency {
 		return nil
 	}
 	var all []otherLatency
-	cells := cell.Of(run)
+	cells := runview.Of(run)
 	for _, p := range cells.Points() {
 		for _, l := range latenciesOf(cells.Done(p)) {
 			l.Stack, l.Workload = p.Stack, p.Mix
@@ -42,8 +45,8 @@ func otherLatencies(run *result.Run) []otherLatency {
 func latenciesOf(trials []*result.Trial) []otherLatency {
 	var lines []otherLatency
 	for _, d := range []struct {
-		name, operation string
-	}{{"reads", result.Read}, {"writes", result.Write}} {
+		name, operation, by string
+	}{{"reads", result.Read, "fio"}, {"writes", result.Write, "fio"}, {"operations", points.Operation, "a benchmark"}} {
 		histogram := func(stage result.Stage) (merged hist.Histogram, n int) {
 			for _, t := range trials {
 				if l := t.Measured().Operation(d.operation).Latency[stage]; !l.Bins.IsEmpty() {
@@ -62,7 +65,7 @@ func latenciesOf(trials []*result.Trial) []otherLatency {
 			}
 			lines = append(lines, otherLatency{
 				Latency: "completion latency of " + d.name, Source: "histogram of " + counted(n, "trial"),
-				P50: at(50), P99: at(99), P999: at(99.9),
+				P50: at(50), P95: at(95), P99: at(99), P999: at(99.9),
 			})
 			continue
 		}
@@ -74,12 +77,13 @@ func latenciesOf(trials []*result.Trial) []otherLatency {
 				{"total", t.Measured().Operation(d.operation).Latency[result.Total]},
 				{"completion", t.Measured().Operation(d.operation).Latency[result.Completion]},
 			} {
-				if len(l.Printed) == 0 {
+				if len(l.Printed) == 0 && (d.operation != points.Operation || l.Count == 0) {
 					continue
 				}
 				lines = append(lines, otherLatency{
-					Latency: l.name + " latency of " + d.name, Source: fmt.Sprintf("printed by fio, trial %d", t.Seq),
-					P50: printed(l.Printed, 50), P99: printed(l.Printed, 99), P999: printed(l.Printed, 99.9),
+					Latency: l.name + " latency of " + d.name, Source: fmt.Sprintf("printed by %s, trial %d", d.by, t.Seq),
+					Mean: printedMean(l.Histogram), P50: printed(l.Printed, 50), P95: printed(l.Printed, 95),
+					P99: printed(l.Printed, 99), P999: printed(l.Printed, 99.9),
 				})
 				break
 			}
@@ -88,7 +92,15 @@ func latenciesOf(trials []*result.Trial) []otherLatency {
 	return lines
 }
 
-// printed is a percentile that fio printed, or "".
+// printedMean is the mean of what was printed, where there is one percentile at most; or "".
+func printedMean(h hist.Histogram) string {
+	if len(h.Printed) > 1 || h.Count == 0 || !(h.MeanNS > 0) { // many percentiles say more
+		return ""
+	}
+	return latencyText(h.MeanNS)
+}
+
+// printed is a percentile that was printed, or "".
 func printed(quantiles []hist.Quantile, percent float64) string {
 	for _, q := range quantiles {
 		if q.Percent == percent {
@@ -111,7 +123,8 @@ func (t *terminal) otherLatencies(workload string) {
 			break
 		}
 		var words []string
-		for _, p := range []struct{ name, text string }{{"p50", l.P50}, {"p99", l.P99}, {"p99.9", l.P999}} {
+		for _, p := range []struct{ name, text string }{{"p50", l.P50}, {"p95", l.P95}, {"p99", l.P99}, {"p99.9", l.P999},
+			{"mean", l.Mean}} {
 			if p.text != "" {
 				words = append(words, p.name+" "+p.text)
 			}

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
+	"plimsoll/internal/result/imports/points"
 )
 
 // What fio printed is shown of each trial and direction for itself; what has
@@ -37,11 +38,21 @@ func TestOtherLatencies(t *testing.T) {
 		result.Operation{})
 	add("total", result.Operation{Latency: map[result.Stage]hist.Histogram{result.Completion: bins, result.Total: bins}},
 		result.Operation{})
+	add("told", result.Operation{}, result.Operation{})
+	run.Trials[len(run.Trials)-1].Instances = result.One(&result.Measurement{Operations: []result.Operation{{
+		Name: points.Operation, Latency: map[result.Stage]hist.Histogram{result.Total: {Count: 5, MeanNS: 2000,
+			Printed: []hist.Quantile{{Percent: 95, NS: 7000}}}}}}})
 	want := []otherLatency{
-		{"s", "printed", "completion latency of reads", "printed by fio, trial 1", "1.00 µs", "3.00 µs", ""},
-		{"s", "printed", "total latency of reads", "printed by fio, trial 2", "6.00 µs", "3.00 µs", ""},
-		{"s", "printed", "completion latency of writes", "printed by fio, trial 1", "2.00 µs", "3.00 µs", ""},
-		{"s", "histogram", "completion latency of reads", "histogram of 2 trials", "1.00 µs", "1.00 µs", "9.00 µs"},
+		{Stack: "s", Workload: "printed", Latency: "completion latency of reads",
+			Source: "printed by fio, trial 1", P50: "1.00 µs", P99: "3.00 µs"},
+		{Stack: "s", Workload: "printed", Latency: "total latency of reads",
+			Source: "printed by fio, trial 2", P50: "6.00 µs", P99: "3.00 µs"},
+		{Stack: "s", Workload: "printed", Latency: "completion latency of writes",
+			Source: "printed by fio, trial 1", P50: "2.00 µs", P99: "3.00 µs"},
+		{Stack: "s", Workload: "histogram", Latency: "completion latency of reads",
+			Source: "histogram of 2 trials", P50: "1.00 µs", P95: "1.00 µs", P99: "1.00 µs", P999: "9.00 µs"},
+		{Stack: "s", Workload: "told", Latency: "total latency of operations", Source: "printed by a benchmark, trial 6",
+			Mean: "2.00 µs", P95: "7.00 µs"},
 	}
 	if got := otherLatencies(run); !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
@@ -55,7 +66,7 @@ func TestOtherLatencies(t *testing.T) {
 		t.Fatal(err)
 	}
 	if more := fmt.Sprintf("%d more in the report",
-		len(otherLatencies(run))-1-manyLatencies); !strings.Contains(b.String(), more) {
+		len(otherLatencies(run))-2-manyLatencies); !strings.Contains(b.String(), more) {
 		t.Errorf("%q is not in\n%s", more, b.String())
 	}
 	run.Imported = nil

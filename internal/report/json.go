@@ -3,9 +3,9 @@ package report
 import (
 	"io"
 
-	"plimsoll/internal/export"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/export"
 )
 
 // JSON writes a run and what was found in it as one document. The run is as

@@ -11,7 +11,7 @@ import (
 	"plimsoll/internal/result"
 )
 
-// mixedRun is a run in a miniature: four readers, ten readers, and two tenants on
+// mixedRun is a run in a scaled-down host: four readers, ten readers, and two tenants on
 // stacks of their own, of which one is too small for its memory and dies in one
 // trial of three.
 func mixedRun() *result.Run {

@@ -13,11 +13,14 @@ import (
 
 	"plimsoll/internal/finding"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/instances"
+	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // TestMixedGolden: mixes are headed by how many instances of what ran, in which
-// miniature; workloads that nothing ran alone have no table.
+// scaled-down host; workloads that nothing ran alone have no table.
 func TestMixedGolden(t *testing.T) {
 	run := mixedRun()
 	// Findings by hand: what is shown hangs on no rule.
@@ -38,18 +41,15 @@ func TestMixedGolden(t *testing.T) {
 	}
 }
 
-// TestPresentedLeavesOthersAlone: a run of workloads alone is shown as it is.
-func TestPresentedLeavesOthersAlone(t *testing.T) {
-	run := sampleRun()
-	points := finding.Points(run)
-	shown, marked := presented(run, points)
-	if shown != run || &marked[0] != &points[0] {
-		t.Error("a run without mixes was changed")
+// TestPlacedLeavesTheRunAlone: trials are placed in a copy.
+func TestPlacedLeavesTheRunAlone(t *testing.T) {
+	run := mixedRun()
+	before := fmt.Sprint(run.Trials[2].Stack, run.Workloads)
+	both := slices.IndexFunc(run.Trials, func(one result.Trial) bool { return one.Mix == "both" })
+	if got := placed(run).Trials[both].Stack; got != "ext4 + xfs" || run.Trials[both].Stack != "" {
+		t.Errorf("a trial of tenants on their own stacks is on %q, and in the run on %q", got, run.Trials[both].Stack)
 	}
-	mixed := mixedRun()
-	before := fmt.Sprint(mixed.Trials[2].Stack, mixed.Workloads)
-	presented(mixed, finding.Points(mixed))
-	if fmt.Sprint(mixed.Trials[2].Stack, mixed.Workloads) != before {
+	if after := fmt.Sprint(run.Trials[2].Stack, run.Workloads); after != before {
 		t.Error("the run itself was changed")
 	}
 }
@@ -57,8 +57,7 @@ func TestPresentedLeavesOthersAlone(t *testing.T) {
 // TestInstancesTable computes rates and shares anew from what the run holds.
 func TestInstancesTable(t *testing.T) {
 	run := mixedRun()
-	shown, _ := presented(run, nil)
-	s, ok := instancesSection(shown)
+	s, ok := instancesOf(run)
 	rows := rowsOf(s)
 	if !ok || len(rows) != 2+4 {
 		t.Fatalf("%d rows: %q", len(rows), rows)
@@ -77,7 +76,7 @@ func TestInstancesTable(t *testing.T) {
 	}
 	slices.Sort(least)
 	slices.Sort(all)
-	want := fmt.Sprintf("%.0f/s, %s", least[1], percentText(least[1]/all[1]))
+	want := fmt.Sprintf("%.0f/s, %s", least[1], units.SignificantPercent(least[1]/all[1]))
 	if row[4] != "4" || row[7] != want || row[10] != "0.125" || row[11] != "256 MiB" {
 		t.Errorf("the row of four readers is %q; the slowest is %s", row, want)
 	}
@@ -105,6 +104,15 @@ func TestInstancesTable(t *testing.T) {
 	}
 }
 
+// instancesOf is the section of what ran at the same time.
+func instancesOf(run *result.Run) (section, bool) {
+	s := instances.Section(placed(run))
+	if s == nil {
+		return section{}, false
+	}
+	return sectionOf(s, axes{}), true
+}
+
 // rowsOf are the cells of a section's table, as they are written.
 func rowsOf(s section) (all [][]string) {
 	for _, r := range s.Tables[0].Rows {
@@ -122,8 +130,7 @@ func rowsOf(s section) (all [][]string) {
 func TestInstancesOfFailedTrials(t *testing.T) {
 	run := mixedRun()
 	run.Trials = slices.DeleteFunc(run.Trials, func(t result.Trial) bool { return t.Mix != "both" || t.Block != 2 })
-	shown, _ := presented(run, nil)
-	s, _ := instancesSection(shown)
+	s, _ := instancesOf(run)
 	if rows := rowsOf(s); len(rows) != 4 || rows[0][5] == unknown || rows[2][5] != unknown {
 		t.Errorf("rows: %q", rows)
 	}
@@ -139,7 +146,7 @@ func TestInstancesOfFailedTrials(t *testing.T) {
 
 // TestMiniatureIsSaid at the top, and beside every number.
 func TestMiniatureIsSaid(t *testing.T) {
-	const words = "in a miniature of 2 CPUs, 1.1 GiB of memory, 2000 reads/s"
+	const words = "in a scaled-down host of 2 CPUs, 1.1 GiB of memory, 2000 reads/s"
 	run := mixedRun()
 	var page bytes.Buffer
 	must(t, HTML(&page, run, finding.All(run), ownSeries(run)))
@@ -153,20 +160,40 @@ func TestMiniatureIsSaid(t *testing.T) {
 	own := *run.Mixes[0].Host
 	own.CPUs = 1
 	run.Mixes[0].Host = &own
-	if got := miniatureOf(run); got != "in 2 sizes of host: each mix says in which miniature" {
+	if got := prose.Miniature(run); got != "in 2 sizes of host: each mix says in which scaled-down host" {
 		t.Errorf("of several it says %q", got)
 	}
-	if got := miniatureOf(sampleRun()); got != "" {
+	if got := prose.Miniature(sampleRun()); got != "" {
 		t.Errorf("of none it says %q", got)
 	}
+}
+
+// sampledOf is the section of what was sampled.
+func sampledOf(run *result.Run, read func(int) ([]result.Series, error)) (s section, ok bool) {
+	for _, s := range ranSections(placed(run), nil, PageOptions{Series: read}) {
+		if s.ID == "sampled" {
+			return s, true
+		}
+	}
+	return section{}, false
+}
+
+// sampledOfTrials is the same of a run that has only these trials.
+func sampledOfTrials(run *result.Run, read func(int) ([]result.Series, error), trials ...*result.Trial) []section {
+	own := *run
+	own.Trials = nil
+	for _, t := range trials {
+		own.Trials = append(own.Trials, *t)
+	}
+	s, _ := sampledOf(&own, read)
+	return s.Parts
 }
 
 // TestSampledFigures: what is drawn is what was sampled, with the parts of a metric
 // added up; what the kernel did not tell is left out.
 func TestSampledFigures(t *testing.T) {
 	run := mixedRun()
-	shown, _ := presented(run, nil)
-	s, ok := sampledSection(shown, nil, ownSeries(run).Series)
+	s, ok := sampledOf(run, ownSeries(run).Series)
 	if !ok || len(s.Parts) != 4 { // of one mix, the trial in which an instance died as well
 		t.Fatalf("%d parts", len(s.Parts))
 	}
@@ -178,7 +205,7 @@ func TestSampledFigures(t *testing.T) {
 	for _, f := range four.Figures {
 		titles[f.Title] = f
 	}
-	if len(titles) != 4 || len(titles["time that waits for memory"].Curves) > 0 {
+	if len(titles) != 5 || len(titles["time that waits for memory"].Curves) > 0 {
 		t.Errorf("figures: %v", four.Figures)
 	}
 	throughput := titles["throughput of devices"]
@@ -186,10 +213,15 @@ func TestSampledFigures(t *testing.T) {
 		throughput.Unit != "MB/s" {
 		t.Errorf("throughput: %+v", c)
 	}
+	apart := titles["reads and writes of devices"].Curves
+	if len(apart) != 4 || apart[0].Name != "loop0 reads" || apart[1].Name != "loop0 writes" ||
+		apart[0].Y[0]+apart[1].Y[0] != 30 {
+		t.Errorf("reads and writes apart: %+v", apart)
+	}
 	if b := throughput.Bands[0]; *b.X != [2]float64{4, 12} {
 		t.Errorf("the window is %v", *b.X)
 	}
-	if c := titles["page cache"].Curves; len(c) != 1 || c[0].Name != "miniature" {
+	if c := titles["page cache"].Curves; len(c) != 1 || c[0].Name != "scaled-down host" {
 		t.Errorf("page cache beside that of each instance: %+v", c)
 	}
 	for _, f := range s.Parts[1].Figures {
@@ -215,7 +247,13 @@ func TestEachInstance(t *testing.T) {
 		i := slices.IndexFunc(run.Trials, func(one result.Trial) bool { return one.Mix == mix && one.Block == block })
 		return &run.Trials[i]
 	}
-	each := func(one *result.Trial) []figureRow { return eachInstance(one, one.Series, one.Started) }
+	each := func(one *result.Trial) []figureRow {
+		parts := sampledOfTrials(run, ownSeries(run).Series, one)
+		if len(parts) != 1 {
+			t.Fatalf("of one trial there are %d parts", len(parts))
+		}
+		return parts[0].Rows
+	}
 
 	four := each(trial("four", 1))
 	if got := titled(four); len(got) != 8 || got[3] != "CPU of each instance: readers 3" ||
@@ -241,8 +279,9 @@ func TestEachInstance(t *testing.T) {
 	if len(died.Marks) != 1 || died.Marks[0].X != 12 || !strings.Contains(died.Note, "killed by the kernel's OOM killer") {
 		t.Errorf("an instance that died: %+v", died)
 	}
-	drawn := sampledTrials([]*result.Trial{trial("both", 1), trial("both", 2), trial("both", 3)})
-	if len(drawn) != 2 || drawn[0].Block != 3 || drawn[1].Block != 2 {
+	drawn := sampledOfTrials(run, ownSeries(run).Series, trial("both", 1), trial("both", 2), trial("both", 3))
+	if len(drawn) != 2 || !strings.HasSuffix(drawn[0].Title, fmt.Sprintf("trial %d", trial("both", 3).Seq)) ||
+		!strings.HasSuffix(drawn[1].Title, fmt.Sprintf("trial %d, in which an instance died", trial("both", 2).Seq)) {
 		t.Errorf("of a point with a trial in which one died are drawn: %+v", drawn)
 	}
 	alone := *trial("four", 1)
@@ -267,7 +306,8 @@ func TestEachInstanceOfOneGroup(t *testing.T) {
 			Unit: "bytes/s", Start: one.Started, Step: time.Second, Values: slices.Repeat([]float64{2e7}, 12)})
 	}
 	for share, rows := range map[float64]int{0.25: 3, 1: 2} {
-		if got := eachInstance(&one, own(share), one.Started); len(got) != rows {
+		parts := sampledOfTrials(run, func(int) ([]result.Series, error) { return own(share), nil }, &one)
+		if got := parts[0].Rows; len(got) != rows {
 			t.Errorf("each with %g of all reads has %d rows, want %d", share, len(got), rows)
 		}
 	}
@@ -288,8 +328,7 @@ func TestSampledFiguresAreFew(t *testing.T) {
 		"of unknown names": {func(s *result.Series) { s.Metric = "toy.speed" }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shown, _ := presented(run, nil)
-			s, _ := sampledSection(shown, nil, func(seq int) ([]result.Series, error) {
+			s, _ := sampledOf(run, func(seq int) ([]result.Series, error) {
 				var all []result.Series
 				for _, one := range run.Trials[seq-1].Series {
 					c.change(&one)
@@ -302,15 +341,15 @@ func TestSampledFiguresAreFew(t *testing.T) {
 			}
 			for _, p := range s.Parts {
 				for _, f := range p.Figures {
-					if len(f.Xs) > mostSampledValues+1 {
+					if len(f.Xs) > 61 {
 						t.Errorf("%d values of %s", len(f.Xs), f.Title)
 					}
 				}
 			}
 		})
 	}
-	shown, _ := presented(run, nil)
-	s, ok := sampledSection(shown, nil, func(int) ([]result.Series, error) { return nil, errors.New("the disk is gone") })
+	s, ok := sampledOf(run,
+		func(int) ([]result.Series, error) { return nil, errors.New("the disk is gone") })
 	if !ok || len(s.Remarks) != 4 || !strings.Contains(s.Remarks[0], "the disk is gone") {
 		t.Errorf("what cannot be read is not said: %q", s.Remarks)
 	}
@@ -333,8 +372,8 @@ func TestHTMLGrowsLittleBySeries(t *testing.T) {
 	must(t, HTML(&without, run, findings, PageOptions{}))
 	must(t, HTML(&with, run, findings, ownSeries(run)))
 	grown := float64(with.Len())/float64(without.Len()) - 1
-	t.Logf("%d bytes, %d with series: %s more", without.Len(), with.Len(), percentText(grown))
+	t.Logf("%d bytes, %d with series: %s more", without.Len(), with.Len(), units.SignificantPercent(grown))
 	if grown <= 0 || grown > 0.1 {
-		t.Errorf("the page grows by %s", percentText(grown))
+		t.Errorf("the page grows by %s", units.SignificantPercent(grown))
 	}
 }

@@ -7,15 +7,11 @@ import (
 	"math"
 	"strings"
 
-	"plimsoll/internal/export"
 	"plimsoll/internal/model"
-	"plimsoll/internal/plural"
 	answer "plimsoll/internal/section"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
-
-// PredictedJSON writes an answer of a model, or several, as one document.
-func PredictedJSON(w io.Writer, answer any) error { return export.Indented(w, answer) }
 
 // Fitted prints a model for people: what each class needs, and how far it is to be
 // trusted.
@@ -29,8 +25,9 @@ func Fitted(w io.Writer, m *model.Model, checked bool, opt TerminalOptions) erro
 			bringUps += len(p.Units)
 		}
 		t.line(t.style.bold(fmt.Sprintf("%s, fitted to %s and %s", c.Name, plural.Count(len(c.Points), "point"),
-			plural.Count(bringUps, "bring-up"))))
-		t.text("  ", "  ", trust(c.Check), trustStyle(t.style, c.Check))
+			plural.Count(bringUps, "setup"))))
+		t.text("  ", "  ", "Good for "+c.GoodFor(), trustStyle(t.style, c.Check))
+		t.text("  ", "  ", trust(c.Check), t.style.plain)
 		t.section("What an operation needs")
 		for _, need := range needs(&c.Params) {
 			t.text("  "+fmt.Sprintf("%-12s", need[0]), strings.Repeat(" ", 14), need[1], t.style.plain)
@@ -52,8 +49,8 @@ func Fitted(w io.Writer, m *model.Model, checked bool, opt TerminalOptions) erro
 	return out.Flush()
 }
 
-// FittedPage is what the page of a model shows: how far it is to be trusted, and what would help each class where
-// it was measured.
+// FittedPage has the contents of a model's page: how far it is to be trusted, and which resource would help each class
+// where it was measured.
 func FittedPage(m *model.Model) Answer {
 	page := Answer{Kind: "model", Title: "What a model says of what it was not fitted to",
 		Meta: []string{plural.Count(len(m.Classes), "class"), "fitted to runs"}}
@@ -65,7 +62,7 @@ func FittedPage(m *model.Model) Answer {
 				units.Percent(float64(e.MAPE))))
 		}
 		held := c.Held()
-		held.Note = trust(c.Check)
+		held.Note = "Good for " + c.GoodFor() + " " + trust(c.Check)
 		page.Sections = append(page.Sections, held)
 		kind, most := m.HostOf(c), 1
 		for _, p := range c.Points {
@@ -112,12 +109,12 @@ func (t *terminal) drives(all []model.Drive) {
 	var rows []tableRow
 	unknown := func(n model.Number, text func(float64) string) string {
 		if n == 0 {
-			return "-"
+			return answer.None
 		}
 		return text(float64(n))
 	}
 	for _, d := range all {
-		cost := "not known"
+		cost := answer.NotKnown
 		if d.Mixed > 0 && d.Write.IOPS > 0 {
 			cost = units.Digits(float64(d.Competes*d.Read.IOPS/d.Write.IOPS)) + " reads"
 		}
@@ -146,13 +143,17 @@ func trust(c model.Check) string {
 		}
 	}
 	if len(parts) == 0 {
-		return "None of its own points could be left out: how far off it is, mixes with others tell."
+		return "None of its own points could be left out: how far off it is, mixes with others show."
 	}
 	text := "Left out one after the other, " + strings.Join(parts, "; ") + "."
 	if b := c.Between; b.Compared > 0 {
 		text += fmt.Sprintf(" Where a straight line (%s off) and Gunther's law (%s off) have an answer between others, "+
 			"this is %s off.", units.Percent(float64(b.Linear)), units.Percent(float64(b.Gunther)),
 			units.Percent(float64(b.Same)))
+	}
+	if l := c.Chosen; l != nil {
+		text += fmt.Sprintf(" Of all of them %s is %s off, and the network of queues %s: on the host of these points, "+
+			"that law answers.", l.Law, units.Percent(float64(l.MAPE)), units.Percent(float64(l.Network)))
 	}
 	return text
 }
@@ -223,17 +224,18 @@ func ends(e model.Estimate, format func(float64) string) string {
 
 func secondsText(seconds float64) string { return latencyText(seconds * 1e9) }
 
-// resourceTexts are what people call what binds.
+// resourceTexts are the names of resources, for people.
 var resourceTexts = map[model.Resource]string{
 	model.Processors: "processors", model.OwnCPUs: "each instance's own limit of processors",
 	model.Machine: "processors, which they share with those who ask them", model.Memory: "memory",
 	model.Reads: "reads of the device", model.Writings: "writes of the device", model.ReadBytes: "bandwidth of reads",
-	model.WriteBytes: "bandwidth of writes", model.Clients: "nothing: more clients would do more",
+	model.WriteBytes: "bandwidth of writes", model.IOs: "reads and writes of the device", model.IOBytes: "bandwidth",
+	model.Clients: "nothing: more clients would do more",
 	model.Network: "the network to remote drives", model.Drives: "the drive", model.TargetCPUs: "processors of the target",
-	model.TargetNet: "the network of the target",
+	model.TargetNet: "the network of the target", model.Inside: string(model.Inside),
 }
 
-// resourceText is what people call what binds, with the name of a drive or target.
+// resourceText returns the name of a resource, for people, with that of a drive or target.
 func resourceText(of model.Resource, name string) string {
 	return strings.TrimSuffix(resourceTexts[of]+" "+name, " ")
 }
@@ -259,7 +261,7 @@ func Predicted(w io.Writer, ask model.Ask, a *model.Answer, opt TerminalOptions)
 	t.section("For one percent more of it, all would do more by")
 	for _, worth := range a.Worth {
 		p := worth.Power
-		t.text("  ", "    ", fmt.Sprintf("%5.2f%% (%.2f to %.2f)  %s%s", float64(p.Value), float64(p.Low), float64(p.High),
+		t.text("  ", "    ", fmt.Sprintf("%5.2f%% (%s)  %s%s", float64(p.Value), worth.Between(),
 			resourceText(worth.Resource, worth.Name), used(a, worth.Resource, worth.Name)), t.style.plain)
 	}
 	return out.Flush()
@@ -277,7 +279,7 @@ func WouldTell(w io.Writer, n model.Next, opt TerminalOptions) error {
 	if !math.IsNaN(float64(n.Before)) {
 		before = fmt.Sprintf("whose interval's upper end is %s times the lower one now", units.Digits(float64(n.Before)))
 	}
-	t.text("", "  ", fmt.Sprintf("A run of %s on a host of %s would tell most for its time of some %s of this "+
+	t.text("", "  ", fmt.Sprintf("A run of %s on a host of %s would show most for its time of some %s of this "+
 		"question, %s, and some %s times behind it.", plural.And(who), n.Host.Describe(),
 		units.Latency(1e9*float64(n.Seconds)), before, units.Digits(float64(n.After))), t.style.bold)
 	return out.Flush()
@@ -319,11 +321,17 @@ func Answered(a *model.Answer) string {
 
 // outside says what lies outside of what was measured.
 func (t *terminal) outside(a *model.Answer) {
+	for i := range a.Calibrated {
+		t.text("  ! ", "    ", a.Calibrated[i].Text(), t.style.warn)
+	}
 	for _, what := range a.Unknown {
 		t.text("  ! ", "    ", "not known: "+what, t.style.warn)
 	}
 	for _, why := range a.Outside {
 		t.text("  ! ", "    ", "extrapolated: "+why, t.style.warn)
+	}
+	if by := a.By(); by != "" {
+		t.text("  ! ", "    ", by, t.style.warn)
 	}
 }
 
@@ -363,6 +371,9 @@ func WouldCarry(l model.LoadLine) string {
 	}
 	if l.Peak != l.Instances {
 		text += fmt.Sprintf("; %d would do most", l.Peak)
+	}
+	if l.Law != "" {
+		text += ", by " + string(l.Law)
 	}
 	return text
 }

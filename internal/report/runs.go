@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"time"
 
-	"plimsoll/internal/export"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/export"
 	"plimsoll/internal/result/store"
+	"plimsoll/internal/units/plural"
 )
 
 // Runs prints a list of runs for people, a line each; root is where they are.
@@ -55,8 +55,13 @@ func Runs(w io.Writer, root string, runs []store.Summary, opt TerminalOptions) e
 		t.text("  - ", "    ", r.Problem.Error(), t.style.warn)
 	}
 	if len(runs) == 0 {
-		t.text("", "", fmt.Sprintf("There is no run in %s. plimsoll run quick makes one; runs that --out put elsewhere are "+
-			"listed by plimsoll runs DIRECTORY.", root), t.style.plain)
+		t.text(
+			"",
+			"",
+			fmt.Sprintf("There is no run in %s. sudo plimsoll run quick makes one; runs that --output put in another place are "+
+				"listed by plimsoll runs DIRECTORY.", root),
+			t.style.plain,
+		)
 	}
 	return out.Flush()
 }
@@ -66,7 +71,7 @@ const (
 	stateComplete    = "complete"
 	stateInterrupted = "interrupted"
 	stateUnderWay    = "under way"
-	stateBrokenOff   = "broken off" // by a crash, kill -9 or power loss
+	stateCrashed     = "crashed" // by a bug, kill -9 or power loss
 	stateUnreadable  = "unreadable"
 )
 
@@ -79,7 +84,7 @@ func stateOf(r store.Summary) string {
 	case r.Status == result.RunComplete:
 		return stateComplete
 	case r.Status == result.RunRunning:
-		return stateBrokenOff
+		return stateCrashed
 	}
 	return stateInterrupted
 }

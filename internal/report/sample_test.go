@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 )
 
 // sampleStack is how a stack of the sample run behaves.

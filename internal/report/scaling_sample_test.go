@@ -7,15 +7,15 @@ import (
 
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
-	"plimsoll/internal/story"
+	"plimsoll/internal/testkit/runtest"
 )
 
 // crowdedRuns are runs that ask how many instances a host carries, by what is special about
 // them, as package story tells them.
-func crowdedRuns(t story.Stopper) map[string]*result.Run {
+func crowdedRuns(t runtest.Stopper) map[string]*result.Run {
 	runs := map[string]*result.Run{}
 	for name, text := range crowdedStories() {
-		run := story.Tell(t, text)
+		run := runtest.Tell(t, text)
 		run.Experiment.Name, run.Experiment.Question = name, "How many instances does this host carry?"
 		run.ID, run.Status = name, result.RunComplete
 		runs[name] = run

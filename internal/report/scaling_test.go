@@ -13,8 +13,8 @@ import (
 // rates or percentiles again.
 func TestLoadLineComesFirst(t *testing.T) {
 	for name, run := range crowdedRuns(t) {
-		shown, points := presented(run, finding.Points(run))
-		all := sections(shown, points, finding.All(run))
+		points := finding.Points(run)
+		all := sections(run, points, finding.All(run))
 		if name == "varied" && !strings.HasPrefix(all[1].Title, "What") {
 			t.Errorf("behind the load line comes %s", all[1].Title)
 		}
@@ -29,8 +29,8 @@ func TestLoadLineComesFirst(t *testing.T) {
 	}
 	run := mixedRun() // four and ten instances, and a mix of two tenants: that is drawn as ever
 	run.Trials = slices.DeleteFunc(run.Trials, func(one result.Trial) bool { return one.Status != result.TrialDone })
-	shown, points := presented(run, finding.Points(run))
-	throughput := figureTitles(sections(shown, points, finding.All(run)), "Throughput")
+	points := finding.Points(run)
+	throughput := figureTitles(sections(run, points, finding.All(run)), "Throughput")
 	if len(throughput) != 1 || throughput[0] != "both" {
 		t.Errorf("bars are drawn of %q", throughput)
 	}

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	answer "plimsoll/internal/section"
 	"plimsoll/internal/units"
 )
@@ -37,7 +37,7 @@ func covered(findings []fact.Finding, stack, mix string) bool {
 }
 
 func covers(s *answer.Section, stack, mix string) bool {
-	return slices.ContainsFunc(s.Covers, func(p cell.Point) bool {
+	return slices.ContainsFunc(s.Covers, func(p result.Point) bool {
 		return p.Mix == mix && (stack == "" || p.Stack == "" || p.Stack == stack)
 	}) || slices.ContainsFunc(s.Parts, func(part *answer.Section) bool { return covers(part, stack, mix) })
 }
@@ -47,6 +47,7 @@ func (t *terminal) draw(all []*answer.Section) {
 	before := t.dropped
 	t.dropped = nil
 	defer func() { t.dropped = before }()
+	all = slices.DeleteFunc(slices.Clone(all), func(s *answer.Section) bool { return !hasText(s) })
 	last := len(all) - 1
 	for last > 0 && len(all[last].Tables) == 0 {
 		last--
@@ -61,6 +62,8 @@ func (t *terminal) draw(all []*answer.Section) {
 				t.text("  - ", "    ", r.Text, t.style.plain)
 			case r.Warn:
 				t.text("  ! ", "    ", r.Text, t.style.warn)
+			case len(s.Remarks) > 1:
+				t.text("  - ", "    ", r.Text, t.style.dim)
 			default:
 				t.text("  ", "  ", r.Text, t.style.dim)
 			}
@@ -68,26 +71,45 @@ func (t *terminal) draw(all []*answer.Section) {
 		for _, f := range s.Figures {
 			t.sparklines(f)
 		}
-		for _, table := range s.Tables {
+		for j, table := range s.Tables {
+			if j > 0 {
+				t.line("")
+			}
 			if table.Caption != "" {
 				t.text("  ", "  ", table.Caption, t.style.dim)
 			}
 			t.table(t.drawn(table))
 		}
+		if len(letters(s)) > 0 && len(letters(all[i+1:]...)) == 0 {
+			t.line("")
+			for _, k := range letters(all...) {
+				t.line("  " + t.style.slice(k.Class, k.Letter, 1) + " " + t.style.dim(printable.Line(k.Text)))
+			}
+		}
 		legend := told(s)
 		for _, later := range all[i+1:] {
 			legend = slices.DeleteFunc(legend, func(means string) bool { return slices.Contains(told(later), means) })
 		}
-		if len(legend) > 0 || i == last && len(s.Tables) > 0 {
-			t.legendOf(strings.Join(legend, "; "), wordsHint)
+		switch text := strings.Join(legend, "; "); {
+		case i == last && len(s.Tables) > 0:
+			t.legendOf(text, wordsHint)
+		case text != "":
+			t.legendOf(text)
 		}
 	}
+}
+
+// hasText reports whether a terminal has anything to print of a section: figures are for pages.
+func hasText(s *answer.Section) bool {
+	return len(s.Tables)+len(s.Remarks) > 0 || slices.ContainsFunc(s.Figures, func(f answer.Figure) bool {
+		return slices.ContainsFunc(f.Series, func(line answer.Series) bool { return line.Spark != "" })
+	})
 }
 
 // told are the meanings of all columns of a section.
 func told(s *answer.Section) (all []string) {
 	for _, table := range s.Tables {
-		all = with(all, meanings(table)...)
+		all = runview.AddNew(all, meanings(table)...)
 	}
 	return all
 }
@@ -138,8 +160,10 @@ func meanings(table answer.Table) (legend []string) {
 
 // drawn is a table as the terminal has it.
 func (t *terminal) drawn(table answer.Table) (columns []column, rows []tableRow) {
+	painted := map[string]string{} // bars by their letters
+	paint := func(text string) string { return cmp.Or(painted[text], text) }
 	for _, c := range table.Columns {
-		columns = append(columns, column{head: c.Head, left: c.Text, drop: c.Drop})
+		columns = append(columns, column{head: c.Head, left: c.Text, drop: c.Drop, paint: paint})
 	}
 	for _, r := range table.Rows {
 		row := tableRow{stack: r.Stack, span: r.Words, paint: t.style.plain}
@@ -150,11 +174,54 @@ func (t *terminal) drawn(table answer.Table) (columns []column, rows []tableRow)
 			row.paint = t.style.bold
 		}
 		for _, c := range r.Cells {
-			row.cells = append(row.cells, c.String())
+			text := printable.Line(c.String())
+			if c.Bar != nil {
+				letters := style(false).bar(c.Bar)
+				painted[letters], text = t.style.bar(c.Bar), letters
+			}
+			row.cells = append(row.cells, text)
 		}
 		rows = append(rows, row)
 	}
 	return columns, rows
+}
+
+const barWidth = 24
+
+// barColours are those of classes of slices.
+var barColours = map[answer.Class]string{"part-0": "95", "part-1": "33", "part-2": "32", "part-3": "96", "part-4": "35",
+	"part-5": "93", "part-6": "36", "part-device": "34", "residue": "90"}
+
+// bar draws shares as so many blocks each, or as letters where there are no colours: together they are as wide as the
+// bar. What takes too little for one is left out.
+func (s style) bar(b *answer.Bar) (drawn string) {
+	at, share := 0, 0.0
+	for _, slice := range b.Slices {
+		share += max(slice.Share, 0)
+		to := min(int(math.Round(share*barWidth)), barWidth)
+		drawn += s.slice(slice.Class, slice.Letter, max(to-at, 0))
+		at = max(at, to)
+	}
+	return drawn
+}
+
+func (s style) slice(class answer.Class, letter string, n int) string {
+	if !s {
+		return strings.Repeat(letter, n)
+	}
+	return s.paint(barColours[class], strings.Repeat("█", n))
+}
+
+// letters are the keys of the slices of bars that sections have.
+func letters(all ...*answer.Section) (keys []answer.Key) {
+	for _, s := range all {
+		for _, k := range s.Keys {
+			if k.Letter != "" {
+				keys = runview.AddNew(keys, k)
+			}
+		}
+	}
+	return keys
 }
 
 // pageSections are sections of findings as the page has them.
@@ -171,7 +238,7 @@ func pageSections(run *result.Run, all []*answer.Section) (drawn []section) {
 }
 
 func sectionOf(of *answer.Section, shared axes) section {
-	s := section{Title: of.Title, Note: of.Note, Heat: of.Heat, Fill: of.Fill, Tables: of.Tables}
+	s := section{Title: of.Title, Note: of.Note, Heat: of.Heat, Fill: of.Fill, Tables: of.Tables, Folded: of.Folded}
 	for _, k := range of.Keys {
 		s.Keys = append(s.Keys, legendKey{string(k.Class), k.Text})
 	}
@@ -186,16 +253,25 @@ func sectionOf(of *answer.Section, shared axes) section {
 			s.Figures = append(s.Figures, one)
 		}
 		for _, r := range f.Ratios {
-			s.Keys = with(s.Keys, legendKey{"ratio", "measured here, with its interval"})
+			s.Keys = runview.AddNew(s.Keys, legendKey{string(answer.Measured), "measured here, with its interval"})
 			if r.Class == answer.Unsure {
-				s.Keys = with(s.Keys, legendKey{classUnsure, "no significant difference"})
+				s.Keys = runview.AddNew(s.Keys, legendKey{string(answer.Unsure), "no significant difference"})
 			}
 		}
+	}
+	for _, row := range of.Rows {
+		drawn := figureRow{Title: row.Title}
+		for _, f := range row.Figures {
+			if one, ok := figureFrom(f, shared); ok {
+				drawn.Figures = append(drawn.Figures, one)
+			}
+		}
+		s.Rows = append(s.Rows, drawn)
 	}
 	return s
 }
 
-// axes are what figures have in common whose axes are shared, by the name of these.
+// axes has the ranges of axes that figures share, by the name of these.
 type axes struct {
 	xs    map[string][]float64
 	log   map[string]bool
@@ -228,6 +304,12 @@ func reach(of answer.Figure) (low, high float64) {
 		}
 	}
 	of.Values(see)
+	for _, b := range of.Bands {
+		if b.Y != nil {
+			see(b.Y[0])
+			see(b.Y[1])
+		}
+	}
 	marks := high
 	for _, l := range of.Levels {
 		if of.Y.Log || l.Y < mostAbove*marks {
@@ -245,6 +327,9 @@ const mostAbove = 4
 const (
 	wideHeight = 300 // of one that takes the whole width
 	overHeight = 200 // of others
+	longHeight = 170 // of curves over time
+	tallHeight = 230 // of bars, and of curves whose values are far apart
+	rowHeight  = 90  // of small ones
 	stripRoom  = 46  // of a strip and its words, below the labels of the axis
 	labelRow   = 14  // of the word of a line, from the top of the plot
 	noteDown   = 24  // of words below their place
@@ -261,11 +346,21 @@ func forestFrom(of answer.Figure) figure {
 		class := cmp.Or(string(r.Class), classDevice)
 		f.Marks = append(f.Marks, mark{Series: i, Name: r.Name, X: r.X, Y: float64(i), Low: r.Low, High: r.High, Class: class,
 			Text: r.Text})
-		f.Names = append(f.Names, rowName{Subject: r.Name, Baseline: r.Against, Workload: r.Of, Text: r.Written})
+		f.Names = append(f.Names, rowName{Subject: r.Name, Baseline: r.Against, Workload: r.Of, Text: r.Written,
+			Floor: r.Floor, Verdict: r.Verdict})
 		f.Y.Names = append(f.Y.Names, r.Name)
-		low, high = min(low, r.X), max(high, r.X)
-		if r.Low > 0 {
-			low, high = min(low, r.Low), max(high, r.High)
+		for _, p := range r.Published {
+			f.Marks = append(f.Marks, mark{Series: i, Name: r.Name, X: p.X, Y: float64(i), Low: p.Low, High: p.High,
+				Class: string(p.Class), Text: p.Text})
+		}
+		if r.Floor > 1 {
+			low, high = min(low, 1/r.Floor), max(high, r.Floor)
+		}
+		for _, m := range append([]answer.Mark{r.Mark}, r.Published...) {
+			low, high = min(low, m.X), max(high, m.X)
+			if m.Low > 0 {
+				low, high = min(low, m.Low), max(high, m.High)
+			}
 		}
 	}
 	scale := logScale(low, high)
@@ -280,25 +375,52 @@ func figureFrom(of answer.Figure, shared axes) (f figure, ok bool) {
 	if len(of.Ratios) > 0 {
 		return forestFrom(of), true
 	}
-	f = figure{Kind: figureLines, Title: of.Title, Note: of.Note, Height: overHeight, Bottom: 40, Wide: of.Wide,
-		StripLabel: of.Strip.Label}
-	if of.Wide {
+	f = figure{Kind: cmp.Or(of.Kind, answer.Lines), Title: of.Title, Note: of.Note, Stack: of.Stack, Height: overHeight,
+		Bottom: 40, Wide: of.Wide, Nameless: of.Small, Each: of.Each, Unit: of.Unit, StripLabel: of.Strip.Label}
+	switch {
+	case of.Small:
+		f.Height = rowHeight
+	case f.Kind == answer.Bars, f.Kind != answer.Lines && of.Y.Log:
+		f.Height = tallHeight
+	case f.Kind != answer.Lines:
+		f.Height = longHeight
+	case of.Wide:
 		f.Height = wideHeight
 	}
+	for _, x := range of.Along {
+		f.Xs = append(f.Xs, rounded(x))
+	}
 	for i, s := range of.Series {
+		if s.Curve != nil {
+			f.Curves = append(f.Curves, curveFrom(of, i))
+		}
 		for _, m := range s.Marks {
-			f.Marks = append(f.Marks, mark{Series: i, Name: s.Name, X: m.X, Y: m.Y, Low: m.Low, High: m.High,
+			if f.Kind == answer.Bars {
+				m.X += float64(i)
+			}
+			f.Marks = append(f.Marks, mark{Series: i, Name: s.Name, X: m.X, From: m.From, Y: m.Y, Low: m.Low, High: m.High,
 				Class: string(m.Class), Text: m.Text})
 		}
 	}
-	if len(f.Marks) == 0 {
+	if len(f.Marks)+len(f.Curves) == 0 {
 		return f, false
 	}
-	f.X = xAxis(of, shared)
 	f.Y = yAxis(of, shared)
+	if f.Kind == answer.Bars {
+		for _, s := range of.Series {
+			f.addName(s.Name)
+		}
+		f.Wide = of.Wide || len(of.Series) > mostNarrow
+		return f, true
+	}
+	f.X = xAxis(of, shared)
 	x := f.scale(f.X)
 	for _, b := range of.Bands {
-		f.Bands = append(f.Bands, band{Class: string(b.Class), X: &b.X, Text: b.Text})
+		ground := band{Class: string(b.Class), X: &b.X, Y: b.Y, Curve: b.Series, Text: b.Text}
+		if b.Y != nil && b.X == [2]float64{} {
+			ground.X = nil
+		}
+		f.Bands = append(f.Bands, ground)
 		if b.Word != "" {
 			right := x.at(b.X[0]) > 45
 			f.Notes = append(f.Notes, note{Class: string(b.Class), X: b.X[0], Top: labelRow, Word: b.Word, Before: right,
@@ -329,8 +451,41 @@ func figureFrom(of answer.Figure, shared axes) (f figure, ok bool) {
 	return f, true
 }
 
+// curveFrom returns the curve of a series of a figure. Repeats are of one colour.
+func curveFrom(of answer.Figure, i int) curve {
+	s := of.Series[i]
+	c := curve{Series: i, Name: s.Name, Note: s.Note, Faint: s.Faint}
+	switch {
+	case of.Kind == answer.Repeats:
+		c.Series = 0
+	case of.Colours != nil:
+		c.Series = slotOf(of.Colours, s.Name)
+	}
+	for _, y := range s.Curve {
+		c.Y = append(c.Y, rounded(y))
+	}
+	return c
+}
+
+// timeAxis is the x axis of curves. It names round numbers where the figure names none.
+func timeAxis(of answer.Axis) axis {
+	named, text := of.Named, of.Tick
+	if named == nil {
+		for _, at := range linearScale((of.To - of.From) / linearRoom).steps(5) {
+			named = append(named, of.From+at)
+		}
+	}
+	if text == nil {
+		text = units.Exact
+	}
+	return axis{Label: of.Label, Low: of.From, High: of.To, Says: of.Says, Ticks: valueTicks(named, text)}
+}
+
 // xAxis is the axis of what was chosen.
 func xAxis(of answer.Figure, shared axes) axis {
+	if len(of.Along) > 0 {
+		return timeAxis(of.X)
+	}
 	xs, log := of.Xs(), of.X.Log
 	if name := of.X.Shared; name != "" {
 		xs, log = slices.Clone(shared.xs[name]), shared.log[name]
@@ -358,8 +513,18 @@ func yAxis(of answer.Figure, shared axes) axis {
 	if all := shared.reach[of.Y.Shared]; len(all) > 0 {
 		high = sharedReach(all)[slices.Index(all, high)]
 	}
-	s := linearScale(high)
-	a := axis{Label: of.Y.Label, High: s.high, Ticks: valueTicks(s.steps(5), of.Y.Of.Short)}
+	s := linearScale(cmp.Or(of.Y.To, high))
+	text, ticks := of.Y.Tick, 5
+	if text == nil {
+		text = of.Y.Of.Short
+	}
+	switch {
+	case of.Small:
+		ticks = 3
+	case len(of.Along) > 0 || of.Kind == answer.Bars:
+		ticks = 4
+	}
+	a := axis{Label: of.Y.Label, High: s.high, Ticks: valueTicks(s.steps(ticks), text)}
 	named := func(b answer.Band) bool { return b.Word != "" }
 	top := func(n answer.Note) bool { return n.Top }
 	if len(of.Guides) > 0 || slices.ContainsFunc(of.Bands, named) || slices.ContainsFunc(of.Notes, top) {

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 	answer "plimsoll/internal/section"
@@ -30,8 +29,8 @@ func TestSectionOfTheVerdictIsFirst(t *testing.T) {
 func TestSectionIsDrawn(t *testing.T) {
 	s := &answer.Section{
 		Title: "What is asked", Note: "Why.", Remarks: []answer.Remark{{Text: "beside it"}, {Text: "mind", Warn: true}},
-		Covers: []cell.Point{{Mix: "m"}},
-		Parts: []*answer.Section{{Title: "Of one number", Covers: []cell.Point{{Mix: "part"}}, Tables: []answer.Table{{
+		Covers: []result.Point{{Mix: "m"}},
+		Parts: []*answer.Section{{Title: "Of one number", Covers: []result.Point{{Mix: "part"}}, Tables: []answer.Table{{
 			Columns: []answer.Column{{Head: "folded"}}, Rows: []answer.Row{{Cells: []answer.Cell{answer.Count.Cell(12345)}}}}}}},
 		Keys: []answer.Key{{Class: answer.Carries, Text: "the line"}},
 		Tables: []answer.Table{{Caption: "medians", Columns: []answer.Column{
@@ -64,7 +63,7 @@ func TestSectionIsDrawn(t *testing.T) {
 		}
 		said := out.String()
 		for _, want := range []string{"What is asked\n", "1.90 ms", "p99: how long most take", "and no trial of others",
-			"\n  beside it\n  ! mind\n", "  ▁█  from 1 to 5\n"} {
+			"\n  - beside it\n  ! mind\n", "  ▁█  from 1 to 5\n"} {
 			if !strings.Contains(said, want) {
 				t.Errorf("in %d columns, it does not say %q:\n%s", width, want, said)
 			}

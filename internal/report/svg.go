@@ -58,8 +58,11 @@ type tick struct {
 // linearScale starts at zero and has room for high, with some space at the
 // end for the mark that sits there.
 func linearScale(high float64) scale {
-	return scale{high: drawable(high) * 1.04}
+	return scale{high: drawable(high) * linearRoom}
 }
+
+// linearRoom is how much further than its highest mark a linear scale goes.
+const linearRoom = 1.04
 
 // drawable keeps the end of a scale where floating point has digits to count
 // with; no rate or latency lies outside.

@@ -6,13 +6,19 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"plimsoll/internal/finding"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/instances"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/finding/timeseries"
+	"plimsoll/internal/finding/traced"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
+	answer "plimsoll/internal/section"
 	"plimsoll/internal/units"
 )
 
@@ -22,6 +28,7 @@ type TerminalOptions struct {
 	ASCII bool   // nothing else can be shown
 	Width int    // columns; 0 for 80
 	Dir   string // the run directory, to say where the files are; "" says nothing
+	Short bool   // the verdict and at most two tables
 }
 
 // Terminal prints a run for people: the verdict first, then tables, what both
@@ -33,18 +40,23 @@ func Terminal(w io.Writer, run *result.Run, findings []fact.Finding, opt Termina
 func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points []fact.Point,
 	opt TerminalOptions) error {
 	out := bufio.NewWriter(w)
-	run, points = presented(run, points)
 	t := newTerminal(out, opt)
-	t.whole, t.run, t.findings = run, withoutControls(run), findings
-	t.mixed = mixPoints(t.run)
+	t.withControls, t.run, t.findings = run, placed(run), findings
+	t.mixed = instances.Points(t.run)
 	t.heading(opt.Dir)
 	t.verdict()
-	t.tables(points)
+	if opt.Short {
+		t.short(points, opt.Dir)
+		return out.Flush()
+	}
+	t.tables(points, len(t.run.Ran()))
 	t.draw(answers(t.findings))
 	t.legend(slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
-		return t.together(p.Workload)
+		return t.hasOwnSection(p.Workload)
 	}))
-	t.traced(t.run)
+	if s := traced.Section(t.run, points); s != nil {
+		t.draw([]*answer.Section{s})
+	}
 	t.behind()
 	t.list(fact.KindFastest, "Fastest honest stack")
 	t.scaling()
@@ -59,19 +71,74 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	return out.Flush()
 }
 
-// left reports whether a run with a budget left a mix out: it planned no trial of it.
-func (t *terminal) left(mix string) bool {
-	tried := slices.ContainsFunc(t.whole.Trials, func(trial result.Trial) bool { return trial.Mix == mix })
+// skippedByBudget reports whether a run with a budget left a mix out: it planned no trial of it.
+func (t *terminal) skippedByBudget(mix string) bool {
+	tried := slices.ContainsFunc(t.withControls.Trials, func(trial result.Trial) bool { return trial.Mix == mix })
 	return t.run.Experiment.BudgetSeconds > 0 && !tried && len(t.run.Mixes) > 0
 }
 
-// tables prints what was measured: a table for each workload or mix that no other table has.
-func (t *terminal) tables(points []fact.Point) {
-	for _, w := range t.whole.Workloads {
-		if !t.left(w.Name) && !t.together(w.Name) {
-			t.workload(w, points)
+// shortTables is how many tables the short form has at most.
+const shortTables = 2
+
+// ofLatency are words of a verdict that speaks of latency.
+var ofLatency = regexp.MustCompile(`\b(latency|latencies|p50|p99)\b`)
+
+// untraced says of a verdict on latency that trials were to be traced and were not.
+func (t *terminal) untraced() {
+	for _, verdict := range t.of(fact.KindRecommendation) {
+		text := verdict.Title
+		if r := verdict.Recommendation; r != nil {
+			text = strings.Join([]string{r.Headline, r.Use, r.Avoid, r.Next, r.Reason}, " ")
+		}
+		for _, f := range t.of(fact.KindCaveat) {
+			if f.Case == "untraced" && concerns(f, verdict) && ofLatency.MatchString(text) {
+				t.text("  ", "  ", f.Title+".", t.style.warn)
+				t.reasons("  ", f.Why, t.style.dim)
+				return
+			}
 		}
 	}
+}
+
+// short prints the caveat of traces; the first tables, those that the verdict is drawn from before others; what was not
+// measured; and where the rest is.
+func (t *terminal) short(points []fact.Point, dir string) {
+	t.untraced()
+	var drawn []*answer.Section
+	for _, f := range t.findings {
+		if f.Section != nil && !f.Section.Late && isBehind(t.findings, f) && len(drawn) < shortTables {
+			drawn = append(drawn, f.Section)
+		}
+	}
+	t.draw(drawn)
+	if names := t.tables(points, shortTables-len(drawn)); len(names) > 0 {
+		t.legend(slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
+			return !slices.Contains(names, p.Workload)
+		}))
+	}
+	t.problems()
+	if dir != "" {
+		t.section("To see more")
+		t.copied("all of it", "plimsoll show --full "+printable.Command(dir))
+		t.copied("report", filepath.Join(dir, "report.html"))
+	}
+}
+
+// tables prints what was measured: a table for each workload or mix that no other table has, the first ones. It
+// returns the names of those that have one.
+func (t *terminal) tables(points []fact.Point, most int) (names []string) {
+	for _, w := range ran(t.run) {
+		if len(names) < most && !t.skippedByBudget(w.Name) && !t.hasOwnSection(w.Name) {
+			t.workload(w, points)
+			names = append(names, w.Name)
+		}
+	}
+	return names
+}
+
+// copied prints what is made to be copied, which is not wrapped.
+func (t *terminal) copied(name, text string) {
+	t.line(fmt.Sprintf("  %-11s", name) + printable.Line(text))
 }
 
 // legendOf prints what explains the tables above it, and the columns of them that did not fit.
@@ -94,8 +161,8 @@ func (t *terminal) sectionOn(title, stack string) {
 	t.section(title)
 }
 
-// together reports whether a mix is in a table of several.
-func (t *terminal) together(mix string) bool {
+// hasOwnSection reports whether a section of a finding has the numbers of a mix.
+func (t *terminal) hasOwnSection(mix string) bool {
 	return covered(t.findings, "", mix)
 }
 
@@ -104,11 +171,12 @@ type terminal struct {
 	style    style
 	ascii    bool
 	width    int
-	whole    *result.Run
-	run      *result.Run // whole, but for its controls
-	mixed    []mixPoint
+	run      *result.Run // as it is shown
+	mixed    []instances.Point
 	findings []fact.Finding
 	dropped  []string // heads of columns that did not fit
+
+	withControls *result.Run // as it was stored
 }
 
 func newTerminal(out *bufio.Writer, opt TerminalOptions) *terminal {
@@ -126,37 +194,37 @@ func (t *terminal) heading(dir string) {
 	t.text("", "", title, t.style.bold)
 	t.text("", "", t.run.Experiment.Question, t.style.plain)
 	n := map[result.TrialStatus]int{}
-	for _, trial := range t.whole.Trials {
+	for _, trial := range t.withControls.Trials {
 		n[trial.Status]++
 	}
-	s := fmt.Sprintf("%d of %s done", n[result.TrialDone], counted(len(t.whole.Trials), "trial"))
+	s := fmt.Sprintf("%d of %s done", n[result.TrialDone], counted(len(t.withControls.Trials), "trial"))
 	for _, status := range []result.TrialStatus{result.TrialFailed, result.TrialSkipped} {
 		if n[status] > 0 {
 			s += fmt.Sprintf(", %d %s", n[status], status)
 		}
 	}
 	if len(t.run.Imported) > 0 {
-		s = fmt.Sprintf("%s, imported from %s: measured elsewhere, and nothing of it was checked",
+		s = fmt.Sprintf("%s, imported from %s: measured by other programs, and nothing of it was checked",
 			counted(len(t.run.Trials), "trial"), counted(len(t.run.Imported), "file"))
 		if n[result.TrialFailed] > 0 {
 			s += fmt.Sprintf("; %d failed", n[result.TrialFailed])
 		}
 	} else if t.run.Finished.After(t.run.Started) {
-		s += " in " + elapsedText(t.run.Finished.Sub(t.run.Started))
+		s += " in " + units.Elapsed(t.run.Finished.Sub(t.run.Started).Seconds())
 	}
 	t.text("", "", s, t.style.plain)
-	if miniature := miniatureOf(t.run); miniature != "" {
+	if miniature := prose.Miniature(t.run); miniature != "" {
 		if t.run.Imported == nil {
 			miniature += ": a smaller host, made of this one"
 		}
 		t.text("", "", "Every number was measured "+miniature, t.style.warn)
-	} else if whole := wholeHost(t.run); whole != "" {
+	} else if whole := prose.WholeHost(t.run); whole != "" {
 		t.text("", "", "Every number was measured "+whole, t.style.plain)
 	}
-	if ended := pointsEnded(t.run); ended != "" {
+	if ended := timeseries.PointsEnded(t.run); ended != "" {
 		t.text("", "", "Points stopped: "+ended, t.style.plain)
 	}
-	if ended := trialsEnded(t.run, everyTrial); ended != "" {
+	if ended := timeseries.TrialsEnded(t.run); ended != "" {
 		t.text("", "", "Trials stopped: "+ended, t.style.plain)
 	}
 	switch t.run.Status {
@@ -170,7 +238,7 @@ func (t *terminal) heading(dir string) {
 	if dir == "" {
 		dir = "RUN-DIRECTORY"
 	}
-	t.line("  plimsoll run --resume " + printable.Line(commandLine([]string{dir})))
+	t.line("  " + t.run.Again("run", "--resume", dir))
 }
 
 // of gives the findings of a kind, in their order.
@@ -260,13 +328,13 @@ func (t *terminal) problems() {
 		t.text("  - ", "    ", f.Title, t.style.warn)
 		t.text("    ", "    ", f.Why, t.style.plain)
 	}
-	if !slices.ContainsFunc(t.mixed, func(p mixPoint) bool { return len(p.Notes) > 0 }) {
+	if !slices.ContainsFunc(t.mixed, func(p instances.Point) bool { return len(p.Notes) > 0 }) {
 		return
 	}
 	t.section("Problems")
 	for _, p := range t.mixed {
 		for _, n := range p.Notes {
-			t.text("  - ", "    ", p.name()+": "+n.String(), t.style.warn)
+			t.text("  - ", "    ", p.Name()+": "+n.String(), t.style.warn)
 		}
 	}
 }
@@ -311,17 +379,15 @@ func (t *terminal) measuredDevices() []result.DeviceInfo {
 	return used
 }
 
-// files tells how to make the run again and where it is kept. What is made to
-// be copied is not wrapped.
+// files tells how to make the run again and where it is kept.
 func (t *terminal) files(dir string) {
 	t.section("To see more")
-	copied := func(name, text string) { t.line(fmt.Sprintf("  %-11s", name) + printable.Line(text)) }
-	copied("repeat it", commandLine(t.run.Command))
+	t.copied("repeat it", t.run.Repeat())
 	if dir != "" {
-		copied("report", filepath.Join(dir, "report.html"))
-		copied("results", filepath.Join(dir, "results.db"))
-		copied("summary", filepath.Join(dir, "run.json"))
-		copied("artifacts", filepath.Join(dir, "artifacts"))
+		t.copied("report", filepath.Join(dir, "report.html"))
+		t.copied("results", filepath.Join(dir, "results.db"))
+		t.copied("summary", filepath.Join(dir, "run.json"))
+		t.copied("artifacts", filepath.Join(dir, "artifacts"))
 	}
 }
 

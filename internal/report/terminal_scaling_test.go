@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"plimsoll/internal/finding"
-	"plimsoll/internal/story"
+	"plimsoll/internal/testkit/runtest"
 )
 
 const overInstances = `
@@ -25,7 +25,7 @@ instances C disk x8 2481 2550 2560 2540 reads=0.62 cache=114 io=0.9 mean=2000000
 // A workload that ran in different numbers of instances has one table, where the load line
 // and the valley are marked, and what holds for all is said once.
 func TestTerminalOverInstances(t *testing.T) {
-	run := story.Tell(t, overInstances)
+	run := runtest.Tell(t, overInstances)
 	print := func(width int) string {
 		var out bytes.Buffer
 		if err := Terminal(&out, run, finding.All(run), TerminalOptions{Width: width}); err != nil {
@@ -35,7 +35,8 @@ func TestTerminalOverInstances(t *testing.T) {
 	}
 	said := print(160)
 	for _, want := range []string{
-		"\nHow many instances of C this host carries\n  ! every number here: loop device\n",
+		"\nHow many instances of C this host carries\n  ! every number here: loop device, so compare ratios: " +
+			"absolute numbers are not the disk's\n",
 		"▂▄▇█▃  together, 1.51k to 7.35k/s with 1 to 8\n", "▁▁▂▃█  p99, 655 µs to 91.8 ms",
 		"  memory  valley\n", "  load line, knee\n", "here: the load line; knee: more instances",
 	} {
@@ -65,7 +66,7 @@ func linesWith(text, part string) []string {
 
 // A locale that has no letters beyond ASCII gets none.
 func TestTerminalInASCII(t *testing.T) {
-	run := story.Tell(t, overInstances)
+	run := runtest.Tell(t, overInstances)
 	var out bytes.Buffer
 	if err := Terminal(&out, run, finding.All(run), TerminalOptions{Width: 120, ASCII: true}); err != nil {
 		t.Fatal(err)
@@ -73,6 +74,27 @@ func TestTerminalInASCII(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		if strings.ContainsFunc(line, func(r rune) bool { return r > '~' }) {
 			t.Errorf("%q", line)
+		}
+	}
+}
+
+// A verdict on latency keeps the caveat that its trials were not traced, in the short form too. One on throughput does
+// not.
+func TestShortFormKeepsWhatWasNotTraced(t *testing.T) {
+	for _, objective := range []string{"objective p99=2000000", "objective standalone=0.9"} {
+		run := runtest.Tell(t, strings.Replace(overInstances, "instances", objective+"\ninstances", 1))
+		findings := finding.All(run)
+		const caveat = "were to be traced and were not"
+		shown := func(short bool) bool {
+			return strings.Contains(oneLine(terminalText(t, run, findings, TerminalOptions{Width: 120, Short: short})), caveat)
+		}
+		if shown(true) || shown(false) {
+			t.Errorf("%s: a run that nobody wanted traced was not", objective)
+		}
+		run.Trials[0].Untraced = "no BPF"
+		findings = finding.All(run)
+		if ofLatency := strings.Contains(objective, "p99"); shown(true) != ofLatency || !shown(false) {
+			t.Errorf("%s: shown in short is %t, in full %t", objective, shown(true), shown(false))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
@@ -37,11 +38,7 @@ type tableRow struct {
 // workload prints what was measured of each stack under a workload: what the
 // device answered first, what memory answered last and apart.
 func (t *terminal) workload(w result.Workload, all []fact.Point) {
-	title := w.Name
-	if w.Summary != "" {
-		title += ": " + w.Summary
-	}
-	t.section(title)
+	t.section(w.Title())
 	points := slices.DeleteFunc(slices.Clone(all), func(p fact.Point) bool { return p.Workload != w.Name })
 	slices.SortStableFunc(points, func(a, b fact.Point) int { return cmp.Compare(b.Median, a.Median) })
 	if len(points) == 0 {
@@ -50,11 +47,11 @@ func (t *terminal) workload(w result.Workload, all []fact.Point) {
 		return
 	}
 	if mixes(t.run, w.Name) {
-		t.text("  ", "    ", "reads and writes together; plimsoll export tells them apart", t.style.dim)
+		t.text("  ", "    ", "reads and writes together; plimsoll export has them apart", t.style.dim)
 	}
 	shared, tags, legend := marks(points)
 	for _, m := range shared {
-		t.text("  ! ", "    ", "every number here: "+m, t.style.warn)
+		t.text("  ! ", "    ", prose.EveryNumber(m), t.style.warn)
 	}
 	columns := t.columns(points, tags)
 	var rows []tableRow
@@ -65,6 +62,7 @@ func (t *terminal) workload(w result.Workload, all []fact.Point) {
 	}{
 		{result.SourceDevice, "", t.style.plain},
 		{result.SourceServer, "", t.style.plain},
+		{result.SourceFiles, "", t.style.plain},
 		{result.SourceUnknown, "source unknown: no device could be asked", t.style.plain},
 		{result.SourceMemory, "from memory: a cache answered, these are not the device's numbers", t.style.warn},
 	} {
@@ -105,13 +103,13 @@ func (t *terminal) instances(mix string) {
 			continue
 		}
 		for _, v := range p.Tenants {
-			said := v.said()
+			said := v.Said()
 			if stacks > 1 || v.Stack != p.Stack {
 				said = v.Stack + ", " + said
 			}
 			t.text("  ", "    ", said, t.style.plain)
 		}
-		for _, r := range p.doubts() {
+		for _, r := range p.Doubts() {
 			t.text("  ! ", "    ", r, t.style.warn)
 		}
 	}
@@ -156,17 +154,11 @@ func (t *terminal) columns(points []fact.Point, tags map[string]string) []column
 
 // rateHead heads the column of rates: what databases do are operations, and no I/Os.
 func rateHead(points []fact.Point) string {
-	if slices.ContainsFunc(points, func(p fact.Point) bool { return p.Source != string(result.SourceServer) }) {
-		return headIOPS
+	if slices.ContainsFunc(points, func(p fact.Point) bool { return !result.Source(p.Source).Operations() }) {
+		return units.IOPS
 	}
-	return headOperations
+	return units.Operations
 }
-
-// What columns of rates are headed by.
-const (
-	headIOPS       = "IOPS"
-	headOperations = "ops/s"
-)
 
 func cells(columns []column, p fact.Point) []string {
 	var out []string
@@ -185,20 +177,28 @@ func (t *terminal) versusBaseline(p fact.Point) string {
 	case p.Stack == t.run.Experiment.Baseline:
 		return "base"
 	}
-	for _, f := range t.findings {
-		e := f.Effect
-		if e == nil || f.Workload != p.Workload || e.Subject != p.Stack || e.Baseline != t.run.Experiment.Baseline {
-			continue
-		}
-		switch {
-		case e.TooFew:
-			return "too few"
-		case !e.Differs:
-			return "~"
-		}
-		return timesText(e.Ratio)
+	e := versusBaseline(t.run.Experiment.Baseline, p, t.findings)
+	switch {
+	case e == nil:
+		return ""
+	case e.TooFew:
+		return "too few"
+	case !e.Differs:
+		return "~"
 	}
-	return ""
+	return timesText(e.Ratio)
+}
+
+// versusBaseline returns how a point compares with the baseline, by the metric that the point is of; nil where no
+// finding says.
+func versusBaseline(baseline string, p fact.Point, findings []fact.Finding) *fact.Effect {
+	for _, f := range findings {
+		e := f.Effect
+		if e != nil && f.Workload == p.Workload && e.Subject == p.Stack && e.Baseline == baseline && e.Metric == p.Metric {
+			return e
+		}
+	}
+	return nil
 }
 
 // withoutPoint names the stacks that gave no result under a workload.
@@ -273,7 +273,8 @@ func (t *terminal) table(columns []column, rows []tableRow) {
 	print(heads, "", t.style.dim, false)
 	for _, r := range rows {
 		if r.cells == nil {
-			t.text("  ", "  ", r.span, r.paint)
+			indent := "  " + r.span[:len(r.span)-len(strings.TrimLeft(r.span, " "))]
+			t.text(indent, indent, r.span, r.paint)
 			continue
 		}
 		print(r.cells, r.stack, r.paint, true)
@@ -330,18 +331,18 @@ func (t *terminal) legend(points []fact.Point) {
 		coverage = min(coverage, p.Coverage)
 	}
 	if n > 0 {
-		say(fmt.Sprintf("interval: holds the true median with %.0f%% probability, from %s%s per stack", 100*coverage,
-			counted(n, unit(t.run)), orMore))
+		say(fmt.Sprintf("interval: %.0f%% confidence interval of the median, from %s%s per stack", 100*coverage,
+			counted(n, t.run.RepeatUnit()), orMore))
 	}
 	if len(picks(t.findings)) > 0 {
 		say(strings.TrimSpace(picked) + " the stack of the verdict")
 	}
 	if t.run.Experiment.Baseline != "" {
-		say("ratio: of the medians, to that of " + t.run.Experiment.Baseline + " (base); ~ is no significant difference")
+		say(ratioLegend(t.run.InSetups(), t.run.Experiment.Baseline))
 	}
-	say("p50, p99, p99.9: total latency, from the merged histograms of all trials")
+	say("p50, p99, p99.9: total latency, " + mergedIn(t.run))
 	per := "I/O that fio issued"
-	if slices.ContainsFunc(points, func(p fact.Point) bool { return p.Source == string(result.SourceServer) }) {
+	if slices.ContainsFunc(points, func(p fact.Point) bool { return result.Source(p.Source).Operations() }) {
 		per = "operation of the workload"
 	}
 	say("served: I/Os that the device served per " + per)
@@ -350,6 +351,16 @@ func (t *terminal) legend(points []fact.Point) {
 	if left := slices.DeleteFunc(t.dropped, func(head string) bool { return head == "source" }); len(left) > 0 {
 		say("left out to fit the terminal: " + strings.Join(left, ", "))
 	}
+}
+
+// ratioLegend says how stacks are compared with the baseline.
+func ratioLegend(paired bool, baseline string) string {
+	if paired {
+		return fmt.Sprintf("ratio: to %s (base), in pairs of the same round; "+
+			"~ is no significant difference in a paired test", baseline)
+	}
+	return fmt.Sprintf("ratio: of the medians, to that of %s (base); "+
+		"~ is no significant difference in a Mann-Whitney test", baseline)
 }
 
 // latencyUnit is the unit in which the latencies of a table read best, and

@@ -36,7 +36,7 @@ func sampleFindings() []fact.Finding {
 			Why: "No smaller difference is taken for real.",
 			Noise: []fact.Noise{{Workload: "RR", Twin: "loop-raw", Control: &fact.Effect{Ratio: 1.021}, Within: ptr(0.04),
 				Blocks: ptr(0.14),
-				Text:   "two copies of loop-raw differ by 2.1%; rates vary by 4% within a bring-up and 14% between blocks"}}},
+				Text:   "two copies of loop-raw differ by 2.1%; rates vary by 4% within a setup and 14% between rounds"}}},
 		{Kind: fact.KindFastest, Workload: "RR", Title: "RR: xfs leads, and six stacks are level with it (~)"},
 		{Kind: fact.KindIllusion, Workload: "RR", Stacks: []string{"loop-buffered"},
 			Title: "loop-buffered answers RR from memory", Why: "why RR"},
@@ -58,7 +58,7 @@ func sampleFindings() []fact.Finding {
 				{Text: "Confirmed here: btrfs RW nodatacow against btrfs RW: btrfs-nodatacow is 5.0x (4.8 to 5.1) of btrfs, " +
 					"published 5x (MSST'17, 5.2 fig 3h)"},
 				{Text: "Contradicted here: loop-lvm RR 1 job qd1 against raw RR 1 job qd1: loop-buffered is 0.90x (0.88 to 0.92) " +
-					"of loop-raw, published 1.4x (MSST'17, 5.2 fig 3i). Why: there is no illusion", Warn: true},
+					"of loop-raw, published 1.4x (MSST'17, 5.2 fig 3i). Why: memory did not answer", Warn: true},
 				{Text: "Not testable here: 2 published results"},
 			},
 			Parts: []*answer.Section{{Title: "left out of terminals"}},
@@ -76,9 +76,9 @@ func sampleRecommendation() *fact.Recommendation {
 			"fast as btrfs for random writes.",
 		Use:   "xfs-volume; its data stays when the container goes",
 		Avoid: "btrfs, 38% as fast for random writes; fuse-overlayfs: memory answered there, not the device",
-		Next:  "in about 6 minutes, this would tell more: " + command, Command: command, Seconds: 360,
-		Doubts: []string{"it cannot be told from xfs-overlay2 so far"},
-		Reason: "Only likely, because it cannot be told from xfs-overlay2 so far.", Pick: "xfs-volume",
+		Next:  "in about 6 minutes, this would show more: " + command, Command: command, Seconds: 360,
+		Doubts: []string{"it cannot be distinguished from xfs-overlay2 so far"},
+		Reason: "Only likely, because it cannot be distinguished from xfs-overlay2 so far.", Pick: "xfs-volume",
 	}
 }
 
@@ -94,7 +94,7 @@ func TestTerminalPutsTheVerdictFirst(t *testing.T) {
 		at := -1
 		for _, want := range []string{"Verdict", "Likely: use", "- Use: xfs-volume", "- Avoid: btrfs",
 			"- Check next: in about 6 minutes", "\n      plimsoll run --resume 20260512-093000-quick-4f1c --budget +6m\n",
-			"Only likely, because it cannot be told", "The host was not quiet", "RR: randread",
+			"Only likely, because it cannot be", "The host was not quiet", "RR: randread",
 			"noise floor: two copies of loop-raw differ by 2.1%; rates vary by", "RW: randwrite",
 			"plimsoll help words", "Behind the verdict", "Measure again.", "Fastest honest stack", "Served from memory",
 			"Environment"} {
@@ -122,6 +122,56 @@ func controlled(run *result.Run) {
 		if trial.Stack == twin.Control {
 			trial.Stack, trial.Seq = twin.Name, len(run.Trials)+1
 			run.Trials = append(run.Trials, trial)
+		}
+	}
+}
+
+// A workload that is named as its pattern is not named twice.
+func TestHeadingsSayAPatternOnce(t *testing.T) {
+	run := sampleRun()
+	run.Workloads[0].Name = "randread"
+	for i := range run.Trials {
+		if run.Trials[i].Mix == "RR" {
+			run.Trials[i].Mix = "randread"
+		}
+	}
+	findings := finding.All(run)
+	text := terminalText(t, run, findings, TerminalOptions{Width: 120})
+	for _, heading := range []string{"\nrandread 4 KiB, 1 job x", "\nRW: randwrite 4 KiB, 1 job x"} {
+		if strings.Count(text, heading) != 1 {
+			t.Errorf("no heading is %q:\n%s", heading, text)
+		}
+	}
+	var page bytes.Buffer
+	must(t, HTML(&page, run, findings, PageOptions{}))
+	for _, heading := range []string{`">randread</h2>` + "\n" + `<p class="sub">4 KiB, 1 job x`,
+		`">RW</h2>` + "\n" + `<p class="sub">randwrite 4 KiB, 1 job x`} {
+		if !strings.Contains(page.String(), heading) {
+			t.Errorf("no heading of the page is %q", heading)
+		}
+	}
+}
+
+// A run in setups is compared in pairs, and one of trials by the test of Mann and Whitney: each names its own.
+func TestReportsNameTheirTest(t *testing.T) {
+	for _, setups := range []bool{false, true} {
+		run := sampleRun()
+		for i := range run.Trials {
+			if setups {
+				run.Trials[i].BringUp = run.Trials[i].Block
+			}
+		}
+		findings := finding.All(run)
+		var page bytes.Buffer
+		must(t, HTML(&page, run, findings, PageOptions{}))
+		for what, text := range map[string]string{
+			"page": page.String(), "terminal": terminalText(t, run, findings, TerminalOptions{Width: 120}),
+			"short terminal": terminalText(t, run, findings, TerminalOptions{Width: 120, Short: true}),
+		} {
+			text = oneLine(text)
+			if strings.Contains(text, "paired test") != setups || strings.Contains(text, "Mann-Whitney") == setups {
+				t.Errorf("in setups is %t, but the %s names another test: %s", setups, what, text)
+			}
 		}
 	}
 }
@@ -309,7 +359,7 @@ func TestWrap(t *testing.T) {
 func TestTerminalNumbers(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{units.Range(11800, 13178), "11.8 to 13.2k"}, {units.Range(850, 990), "850 to 990"},
-		{units.Range(980, 1020), "0.980 to 1.02k"}, {units.Range(0, 0), "0 to 0"},
+		{units.Range(980, 1020), "980 to 1,020"}, {units.Range(780, 12300), "0.780 to 12.3k"}, {units.Range(0, 0), "0 to 0"},
 		{units.Range(1.2e6, 1.31e6), "1.20 to 1.31M"},
 		{timesText(0.359), "0.36x"}, {timesText(2.664), "2.7x"}, {timesText(12.34), "12x"}, {timesText(0.00123), "0.0012x"},
 		{units.Compact(12345), "12,345"}, {units.Compact(99.9), "99.9"}, {units.Compact(99.99), "100"},
@@ -347,5 +397,27 @@ func TestJSON(t *testing.T) {
 	}
 	if strings.Contains(b.String(), `"bins"`) {
 		t.Error("the document holds histograms")
+	}
+}
+
+// The ratio to the baseline is of the metric that a row ranks by: what p99 does stands in no column of rates.
+func TestRatioIsOfTheRowsMetric(t *testing.T) {
+	p := fact.Point{Stack: "xfs", Workload: "RR", Metric: "IOPS", Source: string(result.SourceDevice)}
+	effect := func(metric string, ratio float64) fact.Finding {
+		e := &fact.Effect{Metric: metric, Subject: "xfs", Baseline: "raw", Ratio: ratio, Differs: true}
+		return fact.Finding{Workload: "RR", Effect: e}
+	}
+	for want, findings := range map[string][]fact.Finding{
+		"":      {effect("p99", 3)},
+		"0.50x": {effect("p99", 3), effect("IOPS", 0.5)},
+	} {
+		text := &terminal{run: &result.Run{Experiment: result.Experiment{Baseline: "raw"}}, findings: findings}
+		if got := text.versusBaseline(p); got != want {
+			t.Errorf("the terminal has %q, not %q", got, want)
+		}
+		page := againstBaseline("raw", p, findings)
+		if (page == nil) != (want == "") || page != nil && page.Text != want {
+			t.Errorf("the page has %+v, not %q", page, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -126,26 +127,34 @@ func noiseText(findings []fact.Finding, workload string) string {
 	return ""
 }
 
-// withoutControls leaves out the copies that a run brought up to know its
-// noise: they are no stack that anybody can take.
-func withoutControls(run *result.Run) *result.Run {
+// placed is a run without the copies that it brought up to know its noise, which are no stack that anybody can take.
+// Its trials are on the stacks of their tenants where these have their own.
+func placed(run *result.Run) *result.Run {
 	control := func(name string) bool {
 		return slices.ContainsFunc(run.Stacks, func(s result.Stack) bool { return s.Name == name && s.Control != "" })
 	}
 	shown := *run
 	shown.Stacks = slices.DeleteFunc(slices.Clone(run.Stacks), func(s result.Stack) bool { return s.Control != "" })
 	shown.Trials = slices.DeleteFunc(slices.Clone(run.Trials), func(t result.Trial) bool { return control(t.Stack) })
-	shown.Points = slices.DeleteFunc(slices.Clone(run.Points), func(p result.Point) bool { return control(p.Stack) })
+	shown.Points = slices.DeleteFunc(slices.Clone(run.Points), func(p result.PointStop) bool { return control(p.Stack) })
+	for i, t := range shown.Trials {
+		shown.Trials[i].Stack = placeOf(run, t.Stack, t.Mix)
+	}
+	for i, p := range shown.Points {
+		shown.Points[i].Stack = placeOf(run, p.Stack, p.Mix)
+	}
 	return &shown
 }
 
-// unit is what a run repeats: bring-ups, or trials where it does not tell of
-// these.
-func unit(run *result.Run) string {
-	if slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return t.BringUp > 0 }) {
-		return "bring-up"
-	}
-	return "trial"
+// placeOf names the stacks that a mix stands on: "disk1 + disk2".
+func placeOf(run *result.Run, stack, mix string) string {
+	m, _ := run.Mix(mix)
+	return strings.Join(m.Places(stack), " + ")
+}
+
+// mergedIn says what the percentiles of a point are of.
+func mergedIn(run *result.Run) string {
+	return fmt.Sprintf("from the merged histograms of a %[1]s, then the median of %[1]ss", run.RepeatUnit())
 }
 
 // wordsHint is where words are explained.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/export"
 	"plimsoll/internal/finding"
-	"plimsoll/internal/story"
+	"plimsoll/internal/result/export"
+	"plimsoll/internal/testkit/runtest"
 )
 
 const limitsVaried = `
@@ -26,7 +26,7 @@ varied read-iops*0.8 C disk x5 7300 7350 7360 7330 mean=420000 p99=2500000
 
 // Mixes that a run added to vary a limit are told of once, and have no sections of their own.
 func TestVariedMixesHaveNoSections(t *testing.T) {
-	run := story.Tell(t, limitsVaried)
+	run := runtest.Tell(t, limitsVaried)
 	var page, text bytes.Buffer
 	if err := HTML(&page, run, finding.All(run), PageOptions{}); err != nil {
 		t.Fatal(err)
@@ -39,14 +39,14 @@ func TestVariedMixesHaveNoSections(t *testing.T) {
 			t.Errorf("the %s has a section of a mix that the run added", name)
 		}
 		if !strings.Contains(oneLine(said), "20% less memory costs 41%") {
-			t.Errorf("the %s does not tell what memory is worth", name)
+			t.Errorf("the %s does not show what memory is worth", name)
 		}
 	}
 }
 
 // No finding speaks of such a mix but the one on what limits are worth; its trials are exported as all are.
 func TestVariedMixesAreOneFinding(t *testing.T) {
-	run := story.Tell(t, limitsVaried)
+	run := runtest.Tell(t, limitsVaried)
 	of := 0
 	for _, f := range finding.All(run) {
 		text, err := json.Marshal(f)

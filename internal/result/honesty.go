@@ -1,6 +1,6 @@
 package result
 
-// Source tells what answered the I/Os of a trial.
+// Source names what answered the I/Os of a trial: the device, a cache, a database server, or a file system.
 type Source string
 
 // What the honesty check concludes.
@@ -9,14 +9,18 @@ const (
 	SourceMemory  Source = "memory"  // the device served far less: a cache answered
 	SourceUnknown Source = "unknown" // no device counter could be read
 	SourceServer  Source = "server"  // a database, from its caches and the device: its operations are not the device's
+	SourceFiles   Source = "files"   // a file system did operations on files, in memory and on the device
 )
+
+// Operations reports whether what was counted are operations of a server or on files, and no I/Os of the device.
+func (s Source) Operations() bool { return s == SourceServer || s == SourceFiles }
 
 // Words returns what answered, as tables have it.
 func (s Source) Words() string {
 	switch s {
 	case SourceMemory:
 		return "from memory"
-	case SourceDevice, SourceServer:
+	case SourceDevice, SourceServer, SourceFiles:
 		return string(s)
 	}
 	return string(SourceUnknown)
@@ -25,7 +29,7 @@ func (s Source) Words() string {
 // doubt orders sources by how much they speak against a trial.
 func (s Source) doubt() int {
 	switch s {
-	case SourceDevice, SourceServer:
+	case SourceDevice, SourceServer, SourceFiles:
 		return 0
 	case SourceMemory:
 		return 2
@@ -33,10 +37,9 @@ func (s Source) doubt() int {
 	return 1
 }
 
-// Honesty is what the workloads on a stack say, checked against the counters of
-// its devices.
+// Honesty compares the I/Os that the workloads on a stack report with the counters of its devices.
 type Honesty struct {
-	Stack  string `json:"stack,omitempty"` // that it is about
+	Stack  string `json:"stack,omitempty"` // the stack's name
 	Source Source `json:"source"`
 	Reason string `json:"reason"` // "loop7 counted 258100 reads, vda under it 367"
 	// I/Os that the stack served, at the device of its chain that counted least, per operation of the workloads; nil when
@@ -45,7 +48,7 @@ type Honesty struct {
 	Served []DeviceCounter `json:"served"` // top first
 }
 
-// DeviceCounter is what one device of the stack completed during a trial.
+// DeviceCounter counts the requests that one device of the stack completed during a trial.
 type DeviceCounter struct {
 	Device     Device  `json:"device"`
 	Reads      uint64  `json:"reads"`

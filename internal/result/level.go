@@ -1,6 +1,6 @@
 package result
 
-// Level is what a factor was at: a value that an experiment varies on purpose.
+// Level is one value of a factor, which an experiment varies on purpose.
 type Level struct {
 	Factor string `json:"factor"`
 	Text   string `json:"text"` // the level's name, as names of stacks and mixes have it: "64KiB"

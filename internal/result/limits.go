@@ -5,18 +5,31 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"plimsoll/internal/units"
 )
 
-// Limits is what an instance, or a miniature host, may use at most. A zero
-// field sets no limit.
+// Limits are upper bounds on the resources of an instance, or of a scaled-down host. A zero field sets no limit.
 type Limits struct {
 	CPUs        float64 `json:"cpus,omitempty"`         // processors' worth of time: cpu.max of cgroups, CFS quota
+	Pinned      int     `json:"pinned,omitempty"`       // processors of its own that an instance may run on alone of all
 	CPUSet      string  `json:"cpuset,omitempty"`       // processors that it may run on, as cgroups list them: "0-3,8"
 	MemoryBytes int64   `json:"memory_bytes,omitempty"` // page cache included, as memory.max counts; no swap on top
 	Read        Rate    `json:"read,omitzero"`          // of each device that it stands on
 	Write       Rate    `json:"write,omitzero"`         // of each device that it stands on
+	IO          Rate    `json:"io,omitzero"`            // reads and writes together: what a volume of a cloud is provisioned with
+	// IOWeight is its share of each device that it stands on, beside the weights of the others there, of which each has
+	// 100 unless set. It limits only who shares a device that is busy.
+	IOWeight int64 `json:"io_weight,omitempty"`
+	// IOLatency is the latency of I/O for which the kernel slows down the others on a device.
+	IOLatency time.Duration `json:"io_latency_ns,omitempty"`
+}
+
+// WithoutDevices returns l without what it sets on devices.
+func (l Limits) WithoutDevices() Limits {
+	l.Read, l.Write, l.IOWeight, l.IOLatency = Rate{}, Rate{}, 0, 0
+	return l
 }
 
 // Rate is a limit on what a device does in a second. A zero field sets none.
@@ -25,28 +38,31 @@ type Rate struct {
 	OperationsPerSecond int64 `json:"operations_per_second,omitempty"`
 }
 
-// None reports whether nothing is limited.
+// None reports whether no limit is set.
 func (l Limits) None() bool { return l == Limits{} }
 
-// HostAsked is what a command line said of the miniature, beside what the experiment's file says.
-type HostAsked struct {
+// HostOverrides are changes that a command line makes to the limits of the experiment file's scaled-down host.
+type HostOverrides struct {
 	None   bool     `json:"none,omitempty"` // the file's limits did not hold
 	Limits Limits   `json:"limits,omitzero"`
 	Lifted []string `json:"lifted,omitempty"` // limits that did not hold, by their keys in files
 }
 
-// Nothing reports whether nothing was said.
-func (h HostAsked) Nothing() bool { return !h.None && h.Limits.None() && len(h.Lifted) == 0 }
+// Empty reports whether the command line changes no limit.
+func (h HostOverrides) Empty() bool { return !h.None && h.Limits.None() && len(h.Lifted) == 0 }
 
-// With returns the limits with those of others in place of its own, where these have any.
+// With returns l with each limit that others sets in place of its own.
 func (l Limits) With(others Limits) Limits {
 	return Limits{
 		CPUs: cmp.Or(others.CPUs, l.CPUs), CPUSet: cmp.Or(others.CPUSet, l.CPUSet),
+		Pinned:      cmp.Or(others.Pinned, l.Pinned),
 		MemoryBytes: cmp.Or(others.MemoryBytes, l.MemoryBytes),
-		Read:        l.Read.with(others.Read), Write: l.Write.with(others.Write),
+		Read:        l.Read.with(others.Read), Write: l.Write.with(others.Write), IO: l.IO.with(others.IO),
+		IOWeight: cmp.Or(others.IOWeight, l.IOWeight), IOLatency: cmp.Or(others.IOLatency, l.IOLatency),
 	}
 }
 
+// with returns r with each limit that others sets in place of its own.
 func (r Rate) with(others Rate) Rate {
 	return Rate{
 		BytesPerSecond:      cmp.Or(others.BytesPerSecond, r.BytesPerSecond),
@@ -54,8 +70,7 @@ func (r Rate) with(others Rate) Rate {
 	}
 }
 
-// String says in words what limits allow: "0.5 CPUs, 768 MiB of memory,
-// 2000 reads/s"; "" for none.
+// String returns the limits in words: "0.5 CPUs, 768 MiB of memory, 2000 reads/s"; "" for none.
 func (l Limits) String() string {
 	var words []string
 	add := func(limited bool, format string, args ...any) {
@@ -63,16 +78,23 @@ func (l Limits) String() string {
 			words = append(words, fmt.Sprintf(format, args...))
 		}
 	}
-	noun := "CPUs"
-	if l.CPUs == 1 {
-		noun = "CPU"
+	noun := func(one bool) string {
+		if one {
+			return "CPU"
+		}
+		return "CPUs"
 	}
-	add(l.CPUs > 0, "%s %s", strconv.FormatFloat(l.CPUs, 'f', -1, 64), noun)
+	add(l.CPUs > 0, "%s %s", strconv.FormatFloat(l.CPUs, 'f', -1, 64), noun(l.CPUs == 1))
+	add(l.Pinned > 0, "%d %s of its own", l.Pinned, noun(l.Pinned == 1))
 	add(l.CPUSet != "", "processors %s", l.CPUSet)
 	add(l.MemoryBytes > 0, "%s of memory", units.Bytes(uint64(max(0, l.MemoryBytes))))
 	add(l.Read.OperationsPerSecond > 0, "%d reads/s", l.Read.OperationsPerSecond)
 	add(l.Write.OperationsPerSecond > 0, "%d writes/s", l.Write.OperationsPerSecond)
 	add(l.Read.BytesPerSecond > 0, "reads of %s/s", units.Bytes(uint64(max(0, l.Read.BytesPerSecond))))
 	add(l.Write.BytesPerSecond > 0, "writes of %s/s", units.Bytes(uint64(max(0, l.Write.BytesPerSecond))))
+	add(l.IO.OperationsPerSecond > 0, "%d reads and writes/s", l.IO.OperationsPerSecond)
+	add(l.IO.BytesPerSecond > 0, "reads and writes of %s/s", units.Bytes(uint64(max(0, l.IO.BytesPerSecond))))
+	add(l.IOWeight > 0, "I/O weight %d", l.IOWeight)
+	add(l.IOLatency > 0, "I/O latency of %v", l.IOLatency)
 	return strings.Join(words, ", ")
 }

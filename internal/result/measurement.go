@@ -4,41 +4,39 @@ import (
 	"maps"
 	"slices"
 
-	"plimsoll/internal/hist"
+	"plimsoll/internal/result/hist"
 )
 
-// Measurement is what a workload reported of one instance in one trial.
+// Measurement holds the counts, rates and latencies that a workload reported for one instance in one trial.
 type Measurement struct {
 	Seconds    float64     `json:"seconds"`    // measured time, ramp excluded
 	Operations []Operation `json:"operations"` // that it did, each name once
 	UserCPU    float64     `json:"user_cpu"`   // share of one core, mean over jobs, 0 to 1
 	SystemCPU  float64     `json:"system_cpu"` // share of one core, mean over jobs, 0 to 1
 
-	// Notes are what speaks against it, for people: "the load generator was itself the
-	// bottleneck: ...".
+	// Notes are reasons to doubt the measurement, for people: "the load generator was itself the bottleneck: ...".
 	Notes []string `json:"notes,omitempty"`
 
-	// OpenLoop is how an open loop went, of an instance alone; nil for any other load.
+	// OpenLoop describes the schedule of an instance driven by an open loop; nil for any other load.
 	OpenLoop *OpenLoop `json:"open_loop,omitempty"`
 }
 
-// OpenLoop is how operations fared that began at a rate, whatever the server did.
+// OpenLoop describes how well operations kept to a schedule that does not wait for the server.
 type OpenLoop struct {
 	Rate    float64 `json:"rate"`              // operations per second that were to begin
 	Overdue uint64  `json:"overdue,omitempty"` // operations that had not begun at the end although their time had come
-	// BehindSeconds is how late the next of them was.
+	// BehindSeconds is the time by which the first overdue operation was late.
 	BehindSeconds float64 `json:"behind_seconds,omitempty"`
 
-	// LagP99NS is the 99th percentile of by how much operations began late although a connection
-	// was free, which is the generator's own doing.
+	// LagP99NS is the 99th percentile of the delay of operations for which a connection was free. The generator
+	// caused that delay itself.
 	LagP99NS float64 `json:"lag_p99_ns"`
-	BusyCPU  float64 `json:"busy_cpu"` // share of the CPUs that the generator may use which it used, 0 to 1
-	// Hindered says that the generator was itself the bottleneck, by either of both.
+	BusyCPU  float64 `json:"busy_cpu"` // share of the generator's CPUs that it used, 0 to 1
+	// Hindered reports whether the generator was the bottleneck, judged by LagP99NS and BusyCPU.
 	Hindered bool `json:"hindered,omitempty"`
 
-	// P99NS is the 99th percentile of total latency in each interval of the measured time, what
-	// is left out of it as warm-up included: where it grows to the end, so does a queue. 0 for an
-	// interval in which nothing was completed.
+	// P99NS is the 99th percentile of total latency in each interval of the measured time, discarded warm-up
+	// included; 0 for an interval in which no operation completed. A growing latency means a growing queue.
 	P99NS           []float64 `json:"p99_ns,omitempty"`
 	IntervalSeconds float64   `json:"interval_seconds,omitempty"`
 }
@@ -49,21 +47,21 @@ const (
 	Write = "write"
 )
 
-// Operation is one kind of what a workload counts: fio's reads, the updates of
-// YCSB, TPC-C's new-order.
+// Operation counts one kind of operation of a workload: fio's reads, YCSB's updates, TPC-C's new-order.
 type Operation struct {
-	Name           string                   `json:"name"`
-	Count          uint64                   `json:"count"`              // completed without an error
-	Errors         uint64                   `json:"errors,omitempty"`   // apart from Count, and in no latency
-	Timeouts       uint64                   `json:"timeouts,omitempty"` // of Errors, those that no answer came to in time
-	Retries        uint64                   `json:"retries,omitempty"`  // attempts after the first, whatever came of them
+	Name     string `json:"name"`
+	Count    uint64 `json:"count"`              // completed without an error
+	Errors   uint64 `json:"errors,omitempty"`   // not part of Count, and not in Latency
+	Timeouts uint64 `json:"timeouts,omitempty"` // the Errors that got no answer in time
+	// attempts after the first, successful or not
+	Retries        uint64                   `json:"retries,omitempty"`
 	Bytes          uint64                   `json:"bytes,omitempty"`
 	Rate           float64                  `json:"rate"` // completed per second
 	BytesPerSecond float64                  `json:"bytes_per_second,omitempty"`
 	Latency        map[Stage]hist.Histogram `json:"latency,omitempty"`
 }
 
-// Stage is the part of an operation that a latency is of.
+// Stage is the part of an operation that a latency covers.
 type Stage string
 
 // The stages. What an application waits for is Total, and workloads that know no
@@ -74,15 +72,14 @@ const (
 	Total      Stage = "total"      // fio's lat
 )
 
-// Stages are all stages, in the order in which an operation goes through them.
+// Stages lists all stages, in the order in which an operation passes them.
 var Stages = []Stage{Submission, Completion, Total}
 
-// ReadsWrites returns the operations of a workload that reads and writes blocks,
-// without those that it did not do at all.
+// ReadsWrites returns the operations of a workload on blocks, without those of which nothing is known.
 func ReadsWrites(reads, writes Operation) []Operation {
 	var done []Operation
 	for _, o := range []Operation{named(Read, reads), named(Write, writes)} {
-		if !o.none() {
+		if !o.isEmpty() {
 			done = append(done, o)
 		}
 	}
@@ -94,14 +91,13 @@ func named(name string, o Operation) Operation {
 	return o
 }
 
-// none reports whether nothing is known of an operation but its name.
-func (o Operation) none() bool {
+// isEmpty reports whether o has no field set but its name.
+func (o Operation) isEmpty() bool {
 	return o.Count == 0 && o.Errors == 0 && o.Timeouts == 0 && o.Retries == 0 && o.Bytes == 0 && o.Rate == 0 &&
 		o.BytesPerSecond == 0 && len(o.Latency) == 0
 }
 
-// Operation returns the operation of that name; one that did nothing when the
-// workload has none.
+// Operation returns the operation of that name, or one with counts of 0 where the workload has none.
 func (m Measurement) Operation(name string) Operation {
 	i := slices.IndexFunc(m.Operations, func(o Operation) bool { return o.Name == name })
 	if i < 0 {
@@ -120,7 +116,7 @@ func (m *Measurement) SetOperation(o Operation) {
 	m.Operations[i] = o
 }
 
-// ScaledRates returns a copy in which every operation had its rate times by.
+// ScaledRates returns a copy in which the rate of every operation is multiplied by by.
 func (m Measurement) ScaledRates(by float64) Measurement {
 	m.Operations = slices.Clone(m.Operations)
 	for i := range m.Operations {
@@ -129,7 +125,7 @@ func (m Measurement) ScaledRates(by float64) Measurement {
 	return m
 }
 
-// IOs is the number of operations completed, all kinds together.
+// IOs returns the number of completed operations of all kinds.
 func (m Measurement) IOs() (n uint64) {
 	for _, o := range m.Operations {
 		n += o.Count
@@ -137,7 +133,7 @@ func (m Measurement) IOs() (n uint64) {
 	return n
 }
 
-// IOPS is the rate of all kinds of operations together, per second.
+// IOPS returns the rate of operations of all kinds, per second.
 func (m Measurement) IOPS() (rate float64) {
 	for _, o := range m.Operations {
 		rate += o.Rate
@@ -148,10 +144,10 @@ func (m Measurement) IOPS() (rate float64) {
 // newOrder is the transaction of TPC-C by which it is measured.
 const newOrder = "new-order"
 
-// TPMC is TPC-C's measure: new orders a minute (clause 5.4). 0 for what has none.
+// TPMC returns tpmC, TPC-C's new-order transactions per minute (clause 5.4); 0 for other workloads.
 func (m Measurement) TPMC() float64 { return 60 * m.Operation(newOrder).Rate }
 
-// BytesPerSecond is the bandwidth of all kinds of operations together.
+// BytesPerSecond returns the bandwidth of operations of all kinds.
 func (m Measurement) BytesPerSecond() (rate float64) {
 	for _, o := range m.Operations {
 		rate += o.BytesPerSecond
@@ -159,7 +155,7 @@ func (m Measurement) BytesPerSecond() (rate float64) {
 	return rate
 }
 
-// Latency returns the latencies of a stage of all operations, merged.
+// Latency returns the merged latencies of all operations for a stage.
 func (m Measurement) Latency(stage Stage) hist.Histogram {
 	all := make([]hist.Histogram, len(m.Operations))
 	for i, o := range m.Operations {
@@ -168,9 +164,8 @@ func (m Measurement) Latency(stage Stage) hist.Histogram {
 	return hist.Merge(all...)
 }
 
-// Together returns what instances that ran at the same time measured: counts and
-// rates add up, latencies merge as if all had been recorded into one histogram,
-// CPU shares are means over the instances, and the time is the longest.
+// Together sums up measurements of instances that ran at the same time: counts and rates are added, histograms are
+// merged, CPU shares are averaged, and the longest time is taken.
 func Together(all ...*Measurement) (sum Measurement) {
 	parts := map[string][]Operation{}
 	var names []string
@@ -208,7 +203,11 @@ func addOperations(name string, parts []Operation) Operation {
 		}
 	}
 	for stage, all := range latencies {
-		sum.setLatency(stage, hist.Merge(all...))
+		merged := hist.Merge(all...)
+		if slices.ContainsFunc(all, func(h hist.Histogram) bool { return h.Count > 0 && h.Bins.IsEmpty() }) {
+			merged.Bins = hist.Bins{} // of some instances alone, it would tell of them alone
+		}
+		sum.setLatency(stage, merged)
 	}
 	return sum
 }
@@ -221,8 +220,7 @@ func (o *Operation) setLatency(stage Stage, h hist.Histogram) {
 	o.Latency[stage] = h
 }
 
-// SetLatency sets the latencies of a stage in a copy of those that there are, so
-// that who has another copy of o does not see it.
+// SetLatency sets the latencies of a stage. It copies the map, so that other copies of o do not change.
 func (o *Operation) SetLatency(stage Stage, h hist.Histogram) {
 	o.Latency = maps.Clone(o.Latency)
 	o.setLatency(stage, h)

@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/result/hist"
 )
 
 // Instances together did what each did, and their latencies are one distribution:

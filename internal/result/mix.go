@@ -1,45 +1,94 @@
 package result
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// Mix is what runs at the same time: its tenants. A workload alone is the mix of
-// one tenant and one instance of the same name.
+// Mix is a set of tenants that run at the same time. A workload alone is the mix of one tenant and one instance of
+// the same name.
 type Mix struct {
 	Name    string            `json:"name"`
 	Tenants []Tenant          `json:"tenants"`
-	Levels  map[string]string `json:"levels,omitempty"` // of each factor that the mix depends on, its level's name
+	Levels  map[string]string `json:"levels,omitempty"` // level name of each factor that the mix depends on
 
-	// Host are the limits of the miniature that the mix runs in; nil for none.
+	// Host are the limits of the scaled-down host that the mix runs in; nil for none.
 	Host *Limits `json:"host,omitempty"`
 
-	// Varies says of a mix that the run added by itself what it changes; nil for those of the
-	// experiment.
+	// Varies describes how a mix that the run added by itself differs from one of the experiment; nil for the latter.
 	Varies *Variation `json:"varies,omitempty"`
 }
 
-// Variation is how a mix differs from another: in one limit of the miniature alone.
+// Variation is a change of one limit of the scaled-down host, compared with another mix.
 type Variation struct {
 	Of     string  `json:"of"`     // the other mix
 	Limit  string  `json:"limit"`  // as files name it: "cpus", "memory", "read-iops", ...
-	Factor float64 `json:"factor"` // of the other's limit: 1.2 for a fifth more
+	Factor float64 `json:"factor"` // multiplies the other's limit: 1.2 for a fifth more
 }
 
-// Tenant is one entry of a mix: so many instances of a workload.
+// Tenant is one entry of a mix: a number of instances of one workload.
 type Tenant struct {
 	Name     string   `json:"name"`
 	Workload string   `json:"workload"`
 	Count    int      `json:"count"`        // instances
 	On       []string `json:"on,omitempty"` // stacks that they are dealt to in turn; nil for the trial's
 	Limits   Limits   `json:"limits,omitzero"`
-	Policy   string   `json:"policy,omitempty"` // that gave it limits, as the file names it: "cpu+mem"; "" for none named
+	// the policy that set the limits, as the file names it: "cpu+mem"; "" for none
+	Policy string `json:"policy,omitempty"`
+
+	// Load is the closed-loop load on each instance; nil where the workload defines its own.
+	Load *Load `json:"load,omitempty"`
+}
+
+// Load is a closed loop: clients that wait for an answer before the next operation.
+type Load struct {
+	Clients      int     `json:"clients"`                 // operations under way, at most
+	ThinkSeconds float64 `json:"think_seconds,omitempty"` // between an answer and the client's next operation
+}
+
+// LoadOf returns the tenant's load, or the zero Load where the workload defines its own.
+func (t Tenant) LoadOf() Load {
+	if t.Load == nil {
+		return Load{}
+	}
+	return *t.Load
+}
+
+// Alone returns the mix of one instance of the workload.
+func (w Workload) Alone() Mix {
+	return Mix{Name: w.Name, Tenants: []Tenant{{Name: w.Name, Workload: w.Name, Count: 1}}, Levels: w.Levels}
+}
+
+// Places returns the stacks that the mix uses: stack, or the tenants' own stacks where stack is "".
+func (m Mix) Places(stack string) (names []string) {
+	if stack != "" {
+		return []string{stack}
+	}
+	for _, t := range m.Tenants {
+		for _, name := range t.On {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // Alone reports whether the mix is one instance of a workload.
 func (m Mix) Alone() bool { return len(m.Tenants) == 1 && m.Tenants[0].Count == 1 }
 
-// Family returns what mixes have in common that differ in the number of their instances alone; "" for
-// one of several tenants, and for one that a run added by itself, which are of no family. Limits that a
-// policy gave are left out: an instance's share gets smaller the more there are.
+// Plain reports whether a mix is a workload alone, under its own name, on the host itself.
+func (m Mix) Plain() bool {
+	if !m.Alone() || m.Host != nil {
+		return false
+	}
+	t := m.Tenants[0]
+	return m.Name == t.Workload && len(t.On) == 0 && t.Limits.None()
+}
+
+// Family returns a name that mixes share if they differ only in the number of instances. It is "" for a mix of
+// several tenants and for one that the run added by itself. Limits set by a policy are ignored, since a share shrinks
+// as instances are added.
 func (m Mix) Family() string {
 	if len(m.Tenants) != 1 || m.Varies != nil {
 		return ""
@@ -52,5 +101,5 @@ func (m Mix) Family() string {
 	if m.Host != nil {
 		host = *m.Host
 	}
-	return fmt.Sprint(of.Workload, "\x00", of.On, of.Policy, limits, host)
+	return fmt.Sprint(of.Workload, "\x00", of.On, of.Policy, limits, host, of.LoadOf())
 }

@@ -1,11 +1,11 @@
 package result
 
-// Neighbours is what others did while a trial ran: on its disks, and with the
-// processors of its host.
+// Neighbours accounts for the use of disks and processors by other processes while a trial ran.
 type Neighbours struct {
-	Disks []DiskShare `json:"disks,omitempty"` // those that hold the stack's bytes; none where nothing can be told of them
-	CPU   *CPUShare   `json:"cpu,omitempty"`   // nil where the host does not tell
-	Runs  []string    `json:"runs,omitempty"`  // ids of other runs of plimsoll that were under way
+	// the disks that hold the stack's bytes; empty where their use is unknown
+	Disks []DiskShare `json:"disks,omitempty"`
+	CPU   *CPUShare   `json:"cpu,omitempty"`  // nil where the host does not report it
+	Runs  []string    `json:"runs,omitempty"` // ids of other runs of plimsoll that were under way
 }
 
 // How it is known who used a disk.
@@ -14,16 +14,16 @@ const (
 	ByCounters     = "counters"       // the disk's, less those of what stands on it: Others is a lower bound
 )
 
-// DiskShare is who used a disk while a trial ran. What is in All and in neither
-// Own nor Others was the kernel's, for nobody who could be told: journals, and
-// what it wrote late.
+// DiskShare splits the I/Os of a disk during a trial by who caused them. I/Os in All that are in neither Own nor
+// Others were the kernel's and could not be attributed: journals and late writeback.
 type DiskShare struct {
-	Device string   `json:"device"` // kernel name of the whole disk
-	How    string   `json:"how"`
-	All    IOCount  `json:"all"`
-	Own    IOCount  `json:"own"`             // the trial's, down to what a loop device made of it
-	Others IOCount  `json:"others"`          // at least
-	Names  []string `json:"names,omitempty"` // of these others, who used it most first: commands and their control groups
+	Device string  `json:"device"` // kernel name of the whole disk
+	How    string  `json:"how"`
+	All    IOCount `json:"all"`
+	Own    IOCount `json:"own"`    // the trial's, down to what a loop device made of it
+	Others IOCount `json:"others"` // at least
+	// the largest of the others, first the one with most I/O: commands and their control groups
+	Names []string `json:"names,omitempty"`
 }
 
 // IOCount counts I/Os.
@@ -34,12 +34,12 @@ type IOCount struct {
 	WriteBytes uint64 `json:"write_bytes"`
 }
 
-// Add returns the sum of both.
+// Add returns the sum of c and d.
 func (c IOCount) Add(d IOCount) IOCount {
 	return IOCount{c.Reads + d.Reads, c.Writes + d.Writes, c.ReadBytes + d.ReadBytes, c.WriteBytes + d.WriteBytes}
 }
 
-// Sub returns c without d, and nothing less than 0.
+// Sub returns c less d, with 0 for fields that would be negative.
 func (c IOCount) Sub(d IOCount) IOCount {
 	return IOCount{
 		c.Reads - min(c.Reads, d.Reads), c.Writes - min(c.Writes, d.Writes),
@@ -47,10 +47,10 @@ func (c IOCount) Sub(d IOCount) IOCount {
 	}
 }
 
-// IOs is the number of both directions.
+// IOs returns the number of reads and writes.
 func (c IOCount) IOs() uint64 { return c.Reads + c.Writes }
 
-// Bytes is the sum of both directions.
+// Bytes returns the bytes read and written.
 func (c IOCount) Bytes() uint64 { return c.ReadBytes + c.WriteBytes }
 
 // OthersShare returns the shares of the I/Os and of the bytes that are others',
@@ -65,18 +65,18 @@ func (d DiskShare) OthersShare() (ios, bytes float64) {
 	return share(d.Others.IOs(), d.All.IOs()), share(d.Others.Bytes(), d.All.Bytes())
 }
 
-// CPUShare is who used the processors of the host while a trial ran.
+// CPUShare splits the processor time of the host during a trial by who used it.
 type CPUShare struct {
 	CPUs          int     `json:"cpus"`           // online logical CPUs
 	Seconds       float64 `json:"seconds"`        // that passed
 	BusySeconds   float64 `json:"busy_seconds"`   // of all of them, in interrupts too; without what was stolen
 	OwnSeconds    float64 `json:"own_seconds"`    // the workload's, its container engine's and plimsoll's
-	KernelSeconds float64 `json:"kernel_seconds"` // kernel threads and interrupts, for whomever
+	KernelSeconds float64 `json:"kernel_seconds"` // kernel threads and interrupts, on behalf of anyone
 	OthersSeconds float64 `json:"others_seconds"` // all other processes
 	StealSeconds  float64 `json:"steal_seconds"`  // in which a hypervisor ran something else
 }
 
-// Capacity is the processor time that there was.
+// Capacity returns the processor time available: CPUs times Seconds.
 func (c CPUShare) Capacity() float64 { return float64(c.CPUs) * c.Seconds }
 
 // OthersShare returns the shares of the processor time that there was that

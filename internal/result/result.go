@@ -7,6 +7,8 @@ package result
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -14,7 +16,7 @@ import (
 // meaning or goes away; a new optional field leaves it as it is.
 const SchemaVersion = 3
 
-// RunStatus tells how far a run came.
+// RunStatus is the state of a run.
 type RunStatus string
 
 // The states of a run.
@@ -46,9 +48,77 @@ type Run struct {
 
 	// Points tell of each stack and workload why it got as many trials as it
 	// did; nil for a run whose trials were all planned before it began.
-	Points []Point `json:"points,omitempty"`
+	Points []PointStop `json:"points,omitempty"`
 
 	Imported []InputFile `json:"imported,omitempty"` // where the numbers come from; nil for a run that was measured here
+}
+
+// Stack returns the stack of that name.
+func (r *Run) Stack(name string) (s Stack, ok bool) {
+	return byName(r.Stacks, name, func(s Stack) string { return s.Name })
+}
+
+// Workload returns the workload of that name.
+func (r *Run) Workload(name string) (w Workload, ok bool) {
+	return byName(r.Workloads, name, func(w Workload) string { return w.Name })
+}
+
+// Mix returns the mix of that name: one that the run declares, or a workload alone, which is the mix of one instance.
+// ok is false where the run declares neither.
+func (r *Run) Mix(name string) (m Mix, ok bool) {
+	m, ok = byName(r.Mixes, name, func(m Mix) string { return m.Name })
+	if ok {
+		return m, true
+	}
+	w, ok := r.Workload(name)
+	return w.Alone(), ok
+}
+
+// Ran returns what ran at the same time: the run's mixes, or each workload alone.
+func (r *Run) Ran() []Mix {
+	if len(r.Mixes) > 0 {
+		return r.Mixes
+	}
+	var all []Mix
+	for _, w := range r.Workloads {
+		all = append(all, w.Alone())
+	}
+	return all
+}
+
+// InSetups reports whether a run says which setup each trial was in. Its stacks are compared in pairs.
+func (r *Run) InSetups() bool {
+	return slices.ContainsFunc(r.Trials, func(t Trial) bool { return t.BringUp > 0 })
+}
+
+// RepeatUnit returns what a run repeats: "setup", "trial".
+func (r *Run) RepeatUnit() string {
+	if r.InSetups() {
+		return "setup"
+	}
+	return "trial"
+}
+
+// StackNames returns the names of all stacks, as declared, and behind them those that only trials name.
+func (r *Run) StackNames() []string {
+	var names []string
+	for _, s := range r.Stacks {
+		names = append(names, s.Name)
+	}
+	for _, t := range r.Trials {
+		if !slices.Contains(names, t.Stack) {
+			names = append(names, t.Stack)
+		}
+	}
+	return names
+}
+
+func byName[T any](all []T, name string, of func(T) string) (one T, ok bool) {
+	at := slices.IndexFunc(all, func(one T) bool { return of(one) == name })
+	if at < 0 {
+		return one, false
+	}
+	return all[at], true
 }
 
 // Done returns how many trials were done.
@@ -93,7 +163,7 @@ type Experiment struct {
 	RuntimeSeconds float64 `json:"runtime_seconds"` // measured time of a trial, unless its workload says otherwise
 	RampSeconds    float64 `json:"ramp_seconds"`    // time before it that is not measured
 
-	// of each workload in a bring-up; 0 for two in the first block, and one in the others
+	// of each workload in a setup; 0 for two in the first block, and one in the others
 	Trials    int  `json:"trials,omitempty"`
 	NoControl bool `json:"no_control,omitempty"` // no twin of the baseline was to be measured
 	// every trial takes its whole time, however precise it is before
@@ -105,24 +175,32 @@ type Experiment struct {
 	Jobs int `json:"jobs,omitempty"`
 	// that workloads' files were given; 0 when they have their own
 	SizeBytes int64  `json:"size_bytes,omitempty"`
-	Scale     string `json:"scale,omitempty"`     // of the file's scales, the one that Source is of; "" for the file as it is
-	Records   int    `json:"records,omitempty"`   // that each server was given; 0 when they have their own
-	Instances int    `json:"instances,omitempty"` // of the mix with most, where it was not to be the file's
-	// what was said of the miniature beside what the file says
-	HostAsked HostAsked `json:"host_asked,omitzero"`
-	// by which share each limit of the miniature is varied at the load line; 0 where none is
+	Scale     string `json:"scale,omitempty"` // of the file's scales, the one that Source is of; "" for the file as it is
+	// patterns of the names of the mixes, workloads and stacks that were to run; nil for all
+	Only      []string `json:"only,omitempty"`
+	Records   int      `json:"records,omitempty"`   // that each server was given; 0 when they have their own
+	KeepFree  float64  `json:"keep_free,omitempty"` // share of file systems that files of stacks left free
+	Instances int      `json:"instances,omitempty"` // of the mix with most, where it was not to be the file's
+	// what was said of the scaled-down host beside what the file says
+	HostAsked HostOverrides `json:"host_asked,omitzero"`
+	// by which share each limit of the scaled-down host is varied at the load line; 0 where none is
 	Elasticity float64 `json:"elasticity,omitempty"`
 	// what was asked for beyond one pass over the files, as experiment files write it
 	Precondition string `json:"precondition,omitempty"`
 	// stacks and workloads that do not fit these settings, and why
 	LeftOut       []string `json:"left_out,omitempty"`
 	BudgetSeconds float64  `json:"budget_seconds,omitempty"` // of the whole run; 0 when there is none
+	// how long all trials together may wait until other processes use little; 0 for a tenth of the budget
+	WaitForQuietSeconds float64 `json:"wait_for_quiet_seconds,omitempty"`
+	NoWait              bool    `json:"no_wait_for_quiet,omitempty"`
 	// what the host is to carry instances for; nil for the most throughput
 	Objective *Objective `json:"objective,omitempty"`
+	// where the load of database servers was generated; nil for this host
+	Clients *Clients `json:"clients,omitempty"`
 }
 
-// Objective is what all instances are to meet, where the question is how many a host carries. What is 0 is
-// not asked for.
+// Objective is a set of requirements on every instance, for the question of how many a host carries. What is 0 is not
+// asked for.
 type Objective struct {
 	P99Seconds float64 `json:"p99_seconds,omitempty"` // latency that 99% of operations take at most
 	Standalone float64 `json:"standalone,omitempty"`  // share of what one instance alone does, above 0 up to 1
@@ -193,7 +271,7 @@ type Device struct {
 	Buffered bool `json:"buffered,omitempty"` // a loop device that reads and writes its file through the page cache
 }
 
-// Workload is what drove load.
+// Workload describes a load.
 type Workload struct {
 	Name    string `json:"name"`
 	Kind    string `json:"kind"`    // "fio"
@@ -202,10 +280,9 @@ type Workload struct {
 	Pattern  string `json:"pattern"`
 	Declared string `json:"declared"` // the parameters as given, in YAML, or the user's job file
 
-	// Identity is what an imported workload has in common with another that is
-	// the same: all options of its jobs but those that name files, logs or
-	// percentiles, in one spelling. "" for one that was measured here, and where
-	// the file did not tell the options.
+	// Identity is equal for imported workloads that are the same: all options of its jobs but those that name files,
+	// logs or percentiles, in canonical form. "" for one that was measured here, and where the file lacks the
+	// options.
 	Identity string `json:"identity,omitempty"`
 
 	Levels map[string]string `json:"levels,omitempty"` // of each factor that the workload depends on, its level's name
@@ -216,7 +293,25 @@ type Workload struct {
 	ServerMemory int64             `json:"server_memory,omitempty"` // the least that this server can run in; 0 where not known
 }
 
-// Environment is what may change a result and is not part of a stack.
+// Title returns the name and what the workload does: "randread 4 KiB, 1 job", where it is named as its pattern, and
+// else "orders: randread 4 KiB, 1 job".
+func (w Workload) Title() string {
+	details := w.Details()
+	switch {
+	case details == "":
+		return w.Name
+	case strings.HasSuffix(w.Summary, w.Name+" "+details):
+		return w.Name + " " + details
+	}
+	return w.Name + ": " + details
+}
+
+// Details returns what the workload does without the name, which stands beside it.
+func (w Workload) Details() string {
+	return strings.TrimPrefix(strings.TrimPrefix(w.Summary, w.Name+": "), w.Name+" ")
+}
+
+// Environment holds properties of a host that may affect a result and are not part of a stack.
 type Environment struct {
 	Hostname       string `json:"hostname"`
 	Kernel         string `json:"kernel"`
@@ -229,7 +324,9 @@ type Environment struct {
 	CgroupVersion  string `json:"cgroup_version"` // "v1", "v2", "hybrid"
 	FioVersion     string `json:"fio_version"`    // "3.33"; "" for none
 	// of the dockerd that private engines are started from; "" for none
-	DockerVersion string       `json:"docker_version"`
+	DockerVersion string `json:"docker_version"`
+	// in which the Docker engine that serves the host keeps containers: "overlay2"; "" for none
+	StorageDriver string       `json:"storage_driver,omitempty"`
 	Devices       []DeviceInfo `json:"devices"`
 	Notes         []string     `json:"notes,omitempty"`
 }

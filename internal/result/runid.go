@@ -5,7 +5,7 @@ import (
 	"regexp"
 )
 
-// runID is what a run can be called. No slash fits, and no leading dot.
+// runID matches valid ids of runs: no slash, no leading dot.
 var runID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$`)
 
 // CheckRunID returns why no run can have that id, nil when one can. An id

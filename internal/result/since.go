@@ -1,11 +1,10 @@
 package result
 
-// Since returns what a measurement holds beyond an earlier state of itself, such
-// as the beginning that is left out as warm-up: counts and bins are subtracted,
-// and rates are of the time between. early must be an earlier state of m.
+// Since returns the measurement of the time after early, which must be an earlier state of m, such as the warm-up to
+// discard: counts and bins are subtracted, and rates are of the time between. early must be an earlier state of m.
 //
-// Least and greatest latencies are those of m where their bins still count
-// something, and else the values of the outermost bins that do.
+// Least and greatest latencies are those of m where their bins still count something, and else the values of the
+// outermost bins that do.
 func (m Measurement) Since(early Measurement) Measurement {
 	late := Measurement{Seconds: m.Seconds - early.Seconds, Notes: m.Notes}
 	share := func(whole, before float64) float64 {

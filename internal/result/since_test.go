@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"plimsoll/internal/hist"
+	"plimsoll/internal/result/hist"
 )
 
 var bins = rapid.Map(rapid.MapOfN(rapid.Uint64Range(1, 1e10), rapid.Uint64Range(0, 1e6), 0, 20),
@@ -61,7 +61,7 @@ func anyMeasurement() *rapid.Generator[Measurement] {
 	})
 }
 
-// together is what one measurement of the whole time would have been.
+// together returns the measurement of the time of both.
 func together(a, b Measurement) Measurement {
 	m := Measurement{Seconds: a.Seconds + b.Seconds}
 	share := func(x, y float64) float64 { return (x*a.Seconds + y*b.Seconds) / m.Seconds }

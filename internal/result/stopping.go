@@ -9,7 +9,7 @@ type Rates struct {
 	Warmup int       `json:"warmup"` // samples at the beginning that the measurement leaves out
 }
 
-// StopReason tells what ended a trial, or the trials of a point.
+// StopReason is the rule that ended a trial, or the trials of a point.
 type StopReason string
 
 // The reasons. All but StopPrecise and StopSettled end a trial, or a point,
@@ -24,8 +24,7 @@ const (
 	StopFailed  StopReason = "failed"          // its trials give no more numbers
 )
 
-// Stop is why a trial ended when it did, and how precisely its mean is known.
-// Trials of a fixed time have none.
+// Stop records why a trial ended, and the precision of its mean. It is nil for trials of a fixed time.
 type Stop struct {
 	Reason   StopReason `json:"reason"`
 	Why      string     `json:"why"` // for people
@@ -36,21 +35,23 @@ type Stop struct {
 	Confidence float64 `json:"confidence"` // of the interval, 0 to 1
 }
 
-// Point is why the trials of one stack and mix were as many as they
-// were, in a run that decides that as it goes.
-type Point struct {
+// Point is a mix on a stack. Stack is "" for a mix whose tenants have stacks of their own.
+type Point struct{ Stack, Mix string }
+
+// PointStop records why a run that decides the number of trials as it goes stopped measuring a stack and mix.
+type PointStop struct {
 	Stack    string     `json:"stack"`
 	Mix      string     `json:"mix"`
 	Reason   StopReason `json:"reason"`
 	Why      string     `json:"why"`                 // for people
 	Trials   int        `json:"trials"`              // that gave a measurement
 	BringUps int        `json:"bring_ups,omitempty"` // that these trials were in
-	// RelativeHalfWidth is half of the 95% interval of the mean over bring-ups, as
+	// RelativeHalfWidth is half of the 95% interval of the mean over setups, as
 	// a share of it; 0 when there were too few for one.
 	RelativeHalfWidth float64 `json:"relative_half_width"`
 }
 
-// PreconditioningKind tells what was written before anything was measured.
+// PreconditioningKind is the method of writing to a stack before it is measured.
 type PreconditioningKind string
 
 // What was written. The SNIA specification asks for the device.
@@ -59,8 +60,8 @@ const (
 	PreconditionedDevice PreconditioningKind = "device written" // the whole device
 )
 
-// Preconditioning is what happened to a stack before a trial on it, in the
-// sense of the SNIA Solid State Storage Performance Test Specification.
+// Preconditioning describes the writes to a stack before a trial, in the sense of the SNIA Solid State Storage
+// Performance Test Specification.
 type Preconditioning struct {
 	// Workload-independent: Bytes were written, sequentially, Passes times.
 	Kind   PreconditioningKind `json:"kind"`
@@ -71,8 +72,8 @@ type Preconditioning struct {
 	Rounds *Rounds `json:"rounds,omitempty"`
 }
 
-// Rounds are what each round of a workload-dependent preconditioning measured,
-// and the verdict on the window that was judged (steady.Criteria).
+// Rounds holds a measurement for each round of a workload-dependent preconditioning, and the verdict on the last
+// window (stopping.Criteria).
 type Rounds struct {
 	Seconds float64   `json:"seconds"` // of one round
 	IOPS    []float64 `json:"iops"`    // of each round, the oldest first

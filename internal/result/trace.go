@@ -1,18 +1,16 @@
 package result
 
-import "plimsoll/internal/hist"
+import "plimsoll/internal/result/hist"
 
-// Trace is where the I/Os of a trial spent their time: what was recorded in
-// the kernel, joined with what the application saw.
+// Trace divides the latency of a trial's I/Os into parts, from kernel events joined with the application's own times.
 type Trace struct {
 	Recorder string     `json:"recorder"`          // "BPF", "tracefs"
-	Lost     uint64     `json:"lost,omitempty"`    // events that the recorder says it lost
+	Lost     uint64     `json:"lost,omitempty"`    // events that the recorder reported as lost
 	Missing  []string   `json:"missing,omitempty"` // what cannot be known, and why
 	Read     *Breakdown `json:"read,omitempty"`    // nil where the application read nothing
 	Write    *Breakdown `json:"write,omitempty"`   // nil where it wrote nothing
 
-	// Served are the requests that devices completed meanwhile, by whoever they
-	// were made for: the application first, then others by bytes.
+	// Served counts the requests that devices completed, by owner: the application first, then others by bytes.
 	Served []Served `json:"served,omitempty"`
 }
 
@@ -44,7 +42,7 @@ const (
 	PartKernel PartName = "kernel"
 	PartBlock  PartName = "block"  // queue, plug and scheduler of the block layer, until the request is issued
 	PartDriver PartName = "driver" // from issue until the NVMe device has the command
-	PartFabric PartName = "fabric" // of an NVMe-oF device: what the initiator waits, less what the target takes
+	PartFabric PartName = "fabric" // of an NVMe-oF device: the initiator's wait less the target's time
 	// of an NVMe-oF device: the target's own software; in PartFabric where the target does not record it
 	PartTarget PartName = "target"
 	PartDevice PartName = "device" // until completion
@@ -61,12 +59,12 @@ type TracePart struct {
 	Latency *hist.Histogram `json:"latency,omitempty"`
 }
 
-// Served is what one device completed for one owner.
+// Served counts the requests that one device completed for one owner.
 type Served struct {
 	Device      string `json:"device"` // kernel name
 	Owner       string `json:"owner"`  // "application", "container cassandra-1", "jbd2/loop0-8", "not attributed"
 	Application bool   `json:"application,omitempty"`
-	Kernel      bool   `json:"kernel,omitempty"` // queued by a kernel thread for nobody that can be told
+	Kernel      bool   `json:"kernel,omitempty"` // queued by a kernel thread on behalf of an unknown process
 	Op          string `json:"op"`               // "read", "write", "discard", "flush", "other"
 	Requests    uint64 `json:"requests"`
 	Bytes       uint64 `json:"bytes"`

@@ -6,7 +6,7 @@ import (
 	"plimsoll/internal/problem"
 )
 
-// TrialStatus is how a trial, or an instance of it, ended.
+// TrialStatus is the state in which a trial, or an instance of it, ended.
 type TrialStatus string
 
 // The states of a trial.
@@ -24,7 +24,7 @@ type Trial struct {
 	Stack  string `json:"stack"` // "" for a mix whose tenants stand on stacks of their own
 	Mix    string `json:"mix"`
 	Repeat int    `json:"repeat"` // from 1
-	// of its stack, from 1: trials of one bring-up are not independent of each other; 0 when not known
+	// of its stack, from 1: trials of one setup are not independent of each other; 0 when not known
 	BringUp int `json:"bring_up,omitempty"`
 	// Number of the Region of the run that its stack stood on; 0 for none of the run's making
 	Region         int              `json:"region,omitempty"`
@@ -32,57 +32,93 @@ type Trial struct {
 	Problem        *problem.Problem `json:"problem,omitempty"` // why failed or skipped
 	Started        time.Time        `json:"started,omitzero"`
 	ElapsedSeconds float64          `json:"elapsed_seconds,omitempty"` // wall clock, preparation and teardown included
+	Phases         []Phase          `json:"phases,omitempty"`          // of ElapsedSeconds, in their order; nil where nothing tells
 
-	// Instances are what ran at the same time, by Index; nil for a trial that was
-	// not run.
+	// Instances ran at the same time; sorted by Index, nil for a trial that was not run.
 	Instances []Instance `json:"instances,omitempty"`
 
 	// Window is the time in which all instances were measured; nil for a trial of
 	// one instance, whose own time it is.
 	Window *Window `json:"window,omitempty"`
 
-	// Ramp is RampFactor; 0 where nothing tells.
+	// Ramp is RampFactor; 0 where it is unknown.
 	Ramp float64 `json:"ramp_factor,omitempty"`
 
 	Checks []Honesty `json:"honesty,omitempty"` // of each stack that instances stood on, in their order
 	Rates  *Rates    `json:"rates,omitempty"`   // of a trial that could stop early, or whose servers warm up
 	Stop   *Stop     `json:"stop,omitempty"`    // nil for a trial of a fixed time
 
-	// Warming is why servers may still have got faster while they were measured; "" where nothing says so.
+	// Warming is a reason to suspect that servers still got faster while they were measured; "" for none.
 	Warming string `json:"warming,omitempty"`
 
-	// Miniature is what the kernel says of the limits of the smaller host that the
-	// instances shared; nil for none.
+	// Miniature holds the limits of the scaled-down host that the instances shared, as the kernel reports them; nil
+	// for none.
 	Miniature *Limited `json:"miniature,omitempty"`
 
 	// DeviceBusy is the share of the time in which the busiest of the devices below had a
 	// request under way; 0 where nothing was sampled.
 	DeviceBusy float64 `json:"device_busy,omitempty"`
 
-	// TargetCPU is what the target of a remote device spent; nil where nobody
-	// tells.
+	// TargetCPU is the processor time of a remote device's target; nil where it was not measured.
 	TargetCPU *TargetCPU `json:"target_cpu,omitempty"`
 
-	// Neighbours is what others did meanwhile; nil where nobody looked, as in
-	// imported runs.
+	// ClientCPU is the processor time of the clients' machine; nil where clients ran on this host.
+	ClientCPU *ClientCPU `json:"client_cpu,omitempty"`
+
+	// Neighbours is the use of the host by other processes; nil where it was not measured, as in imported runs.
 	Neighbours *Neighbours `json:"neighbours,omitempty"`
 
-	// Trace is where the time of its I/Os went; nil for a trial that was not
-	// traced.
+	// Trace divides the latency of the I/Os into parts; nil for a trial that was not traced.
 	Trace *Trace `json:"trace,omitempty"`
 
-	// Untraced is why a trial that was to be traced was not; "" otherwise.
+	// Untraced is the reason why a planned trace failed; "" otherwise.
 	Untraced string `json:"untraced,omitempty"`
 
-	// Preconditioning is what was done before the first trial of its stack and
-	// mix; nil for the others, and where the workload lays out no file.
+	// Preconditioning describes the writes before the first trial of a stack and mix; nil for later trials, and where
+	// the workload lays out no file.
 	Preconditioning *Preconditioning `json:"preconditioning,omitempty"`
 
-	// Series are what was sampled meanwhile. They are stored apart, and read when
-	// they are asked for.
+	// Series are the samples taken during the trial. They are stored apart and read on demand.
 	Series []Series `json:"-"`
 
 	Artifacts string `json:"artifacts,omitempty"` // directory, relative to the run directory
+}
+
+// Phase is a part of a trial's time.
+type Phase struct {
+	Name    PhaseName `json:"name"`
+	Seconds float64   `json:"seconds"` // wall clock
+}
+
+// PhaseName names a phase.
+type PhaseName string
+
+// The phases of trials, in their order. Of a phase that a trial did not need it has none.
+const (
+	PhaseQuiet    PhaseName = "waiting for quiet" // until other processes use little
+	PhaseTeardown PhaseName = "teardown"          // of the stack before, and of what the trial itself started
+	PhaseSetUp    PhaseName = "set-up"            // stacks, containers, limits
+	PhaseLoad     PhaseName = "load"              // files laid out, data loaded or fetched; preconditioning
+	PhaseClone    PhaseName = "clone"             // each server's copy of the data
+	PhaseCache    PhaseName = "cache"             // page caches emptied or filled
+	PhaseServers  PhaseName = "servers"           // until each answers
+	PhaseWarmUp   PhaseName = "warm-up"           // load runs and is not measured: ramp, start and end of the load
+	PhaseWindow   PhaseName = "window"            // measured
+)
+
+// PhaseNames are all phases, in their order.
+var PhaseNames = []PhaseName{
+	PhaseQuiet, PhaseTeardown, PhaseSetUp, PhaseLoad, PhaseClone, PhaseCache, PhaseServers, PhaseWarmUp, PhaseWindow,
+}
+
+// SecondsOf returns the seconds of the phases of a name.
+func SecondsOf(phases []Phase, name PhaseName) (seconds float64) {
+	for _, p := range phases {
+		if p.Name == name {
+			seconds += p.Seconds
+		}
+	}
+	return seconds
 }
 
 // Instance is one of the workloads that ran at the same time in a trial, in a
@@ -96,18 +132,17 @@ type Instance struct {
 	Problem     *problem.Problem `json:"problem,omitempty"` // why it failed
 	Measurement *Measurement     `json:"measurement,omitempty"`
 	Limited     *Limited         `json:"limited,omitempty"` // nil for an instance without limits
-	Usage       *Usage           `json:"usage,omitempty"`   // nil where it had no control group of its own
+	Usage       *Usage           `json:"usage,omitempty"`   // nil where it had no cgroup of its own
 }
 
-// Limited is what was asked for, what the kernel says that it holds, and what
-// speaks against it.
+// Limited holds the limits that were asked for, those that the kernel reports, and any difference that matters.
 type Limited struct {
 	Asked    Limits   `json:"asked"`
 	ReadBack Limits   `json:"read_back"`
 	Problems []string `json:"problems,omitempty"` // "the memory limit was exceeded: ...", for people
 }
 
-// Usage is what the control group of an instance used in a trial, ramp included.
+// Usage is the resource use of an instance's cgroup during a trial, ramp included.
 type Usage struct {
 	Seconds          float64 `json:"seconds"` // that passed meanwhile
 	CPUSeconds       float64 `json:"cpu_seconds"`
@@ -117,8 +152,9 @@ type Usage struct {
 
 	// Means of what was sampled meanwhile; 0 where nothing was, or the kernel does not
 	// tell.
-	CacheBytes int64   `json:"cache_bytes,omitempty"` // page cache charged to it
-	FixedBytes int64   `json:"fixed_bytes,omitempty"` // memory of its programs, also what they share: no shortage frees it
+	CacheBytes int64 `json:"cache_bytes,omitempty"` // page cache charged to it
+	// memory of its programs, shared parts included: the kernel cannot reclaim it
+	FixedBytes int64   `json:"fixed_bytes,omitempty"`
 	IOPressure float64 `json:"io_pressure,omitempty"` // share of the time in which some task of it waited for I/O
 
 	CPUPressure    float64 `json:"cpu_pressure,omitempty"`    // for a processor
@@ -134,9 +170,9 @@ type Window struct {
 	Outside float64 `json:"outside"`
 }
 
-// MostOutside is how much of its time an instance may be measured outside the window of all without
-// a word.
-const MostOutside = 0.05
+// MaxOutside is the share of an instance's time that may lie outside the window common to all before a warning is
+// given.
+const MaxOutside = 0.05
 
 // One returns the instances of a trial in which a workload alone measured m: one
 // without names of its own; none for nil.
@@ -147,20 +183,19 @@ func One(m *Measurement) []Instance {
 	return []Instance{{Status: TrialDone, Measurement: m}}
 }
 
-// Measured returns what the instances measured together, see Together; nil when
-// none of them measured anything. Of a trial of one instance it is that one's own
-// measurement, not a copy.
+// Measured returns the sum of what the instances measured, see Together; nil when none measured anything. For a trial
+// of one instance it returns that instance's own measurement, not a copy.
 func (t *Trial) Measured() *Measurement {
-	return t.measured(func(*Instance) bool { return true })
+	return t.MeasuredBy(func(*Instance) bool { return true })
 }
 
-// OfTenant returns what the instances of a tenant measured together, as Measured
-// does.
+// OfTenant returns the sum of what the instances of one tenant measured, see Measured.
 func (t *Trial) OfTenant(tenant string) *Measurement {
-	return t.measured(func(i *Instance) bool { return i.Tenant == tenant })
+	return t.MeasuredBy(func(i *Instance) bool { return i.Tenant == tenant })
 }
 
-func (t *Trial) measured(wanted func(*Instance) bool) *Measurement {
+// MeasuredBy returns what those instances measured together that are wanted, as Measured does.
+func (t *Trial) MeasuredBy(wanted func(*Instance) bool) *Measurement {
 	var all []*Measurement
 	for i := range t.Instances {
 		if m := t.Instances[i].Measurement; m != nil && wanted(&t.Instances[i]) {
@@ -177,9 +212,8 @@ func (t *Trial) measured(wanted func(*Instance) bool) *Measurement {
 	return &together
 }
 
-// RampFactor is how many operations a trial completed in all of its time,
-// ramp included, for each one that is in its measurement: what devices and control
-// groups count is about all of it. It is 1 where nothing tells.
+// RampFactor returns the operations of the whole trial, ramp included, divided by those in its measurement. Counters
+// of devices and control groups cover the whole trial and are divided by it. It is 1 where the ramp is unknown.
 func (t *Trial) RampFactor() float64 {
 	if t.Ramp == 0 {
 		return 1

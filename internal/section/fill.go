@@ -22,7 +22,7 @@ type FillBar struct {
 	Text  string // all that it says: "61 of 64 GiB"
 }
 
-// FillPart is what takes a share of a bar.
+// FillPart is a part of a bar.
 type FillPart struct {
 	Share  float64 // of the bar
 	Series int     // that it is of: its colour

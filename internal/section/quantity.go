@@ -6,7 +6,7 @@ import (
 	"plimsoll/internal/units"
 )
 
-// Quantity is what a number is of: it decides how the number is written.
+// Quantity is the kind of a number, which decides how it is written.
 type Quantity int
 
 // The quantities.
@@ -28,6 +28,17 @@ type Cell struct {
 	To    float64 // the end of a range that begins at Value, where Range
 	Range bool
 	Text  string // of Words; of a number, what stands in its place
+	Bar   *Bar   // drawn in the place of Text, which says what it shows
+}
+
+// Bar is shares of a whole, side by side.
+type Bar struct{ Slices []Slice }
+
+// Slice is a share of a bar. The key of its class and letter explains it.
+type Slice struct {
+	Share  float64 // of the bar
+	Class  Class
+	Letter string // that draws it where there is no colour
 }
 
 // Text returns a cell of words.
@@ -114,7 +125,7 @@ func (q Quantity) Short(v float64) string {
 // Exact writes a number to the last digit, as a mark says it that is pointed at.
 func (q Quantity) Exact(v float64) string {
 	if q == Latency && v > 0 {
-		return units.Latency(v) + " (" + units.Exact(v) + " ns)"
+		return units.ExactTime(v)
 	}
 	return q.Format(v)
 }

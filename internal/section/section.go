@@ -8,10 +8,10 @@ package section
 import (
 	"slices"
 
-	"plimsoll/internal/cell"
+	"plimsoll/internal/result"
 )
 
-// Section is what is shown of one question.
+// Section is the answer to one question: text, tables and figures.
 type Section struct {
 	Title   string
 	Note    string // a sentence or two below the title
@@ -21,20 +21,31 @@ type Section struct {
 	Heat    []Heat
 	Fill    []Fill
 	Figures []Figure
+	Rows    []FigureRow // below the figures
+	Folded  bool        // its figures stand behind a summary on a page
 	Remarks []Remark
 	Parts   []*Section // folded on a page, and left out of terminals: what the numbers here were made of
 	Late    bool       // stands behind what was found, and not before it
 
 	// Covers are the points whose numbers it has: nothing else has a table or a figure of them.
-	Covers []cell.Point
+	Covers []result.Point
 }
 
 // Has reports whether a section has the numbers of a point.
-func (s *Section) Has(p cell.Point) bool {
+func (s *Section) Has(p result.Point) bool {
 	return slices.Contains(s.Covers, p) || slices.ContainsFunc(s.Parts, func(part *Section) bool { return part.Has(p) })
 }
 
-// Remark is what must be said beside the numbers.
+// MostUnfolded is how many figures a section bears before they are folded away.
+const MostUnfolded = 12
+
+// What figures over time have in common.
+const (
+	TimeLabel   = "time, s" // of their axis
+	MostSamples = 120       // values of a curve: longer ones are averaged over stretches of equal length, and say so
+)
+
+// Remark is a sentence that readers need beside the numbers.
 type Remark struct {
 	Text string
 	Warn bool // readers should not miss it
@@ -42,10 +53,32 @@ type Remark struct {
 
 // Table is rows of cells. What fits no terminal is left out there, by the columns' Drop.
 type Table struct {
-	Caption string // "medians over bring-ups"
+	Caption string // "medians over setups"
 	Columns []Column
 	Rows    []Row
-	Folded  bool // behind a summary on a page, as figures show the same
+	Folded  bool   // behind a summary on a page, as figures show the same
+	Summary string // the words of that; "" for "The numbers"
+}
+
+// MostPrinted is how many rows a folded table has that is printed: a longer one would fill page after page, and is for
+// the screen.
+const MostPrinted = 60
+
+// Columns returns columns of words, and of numbers behind them.
+func Columns(words int, heads ...string) (all []Column) {
+	for i, head := range heads {
+		all = append(all, Column{Head: head, Text: i < words})
+	}
+	return all
+}
+
+// TextRow returns a row of texts; what is empty is nothing.
+func TextRow(stack string, texts []string) Row {
+	r := Row{Stack: stack}
+	for _, text := range texts {
+		r.Cells = append(r.Cells, Text(text))
+	}
+	return r
 }
 
 // Known returns the table without columns in which nothing is known of any row.
@@ -69,7 +102,7 @@ func (t Table) Known() Table {
 	return known
 }
 
-// Column is what the cells of a column have in common.
+// Column describes the cells of a column.
 type Column struct {
 	Head  string // short: "p99"
 	Means string // what its numbers are, in words, where the head does not say all: told once, below the table
@@ -88,8 +121,9 @@ type Row struct {
 
 // Key explains a kind of mark of the figures.
 type Key struct {
-	Class Class
-	Text  string
+	Class  Class
+	Text   string
+	Letter string // of slices of bars; "" where no table has bars
 }
 
 // Class is how a mark, or a ground behind marks, is drawn.
@@ -97,12 +131,17 @@ type Class string
 
 // The classes that figures of several questions have.
 const (
-	Carries Class = "carries" // what a host carries, or keeps up with
-	Missed  Class = "missed"  // what misses what was asked for
-	Unsure  Class = "unsure"  // no significant difference
-	Limit   Class = "limit"   // what was asked for
-	Alone   Class = "alone"   // what would be, were nothing in the way
-	Gone    Class = "gone"    // nothing was measured there: a cross on the axis
-	Disc    Class = "disc"    // where the load line is, as on ships
-	Shape   Class = "shape"   // where a line bends or falls
+	Carries   Class = "carries"   // what a host carries, or keeps up with
+	Missed    Class = "missed"    // what misses what was asked for
+	Unsure    Class = "unsure"    // no significant difference
+	Limit     Class = "limit"     // what was asked for
+	Alone     Class = "alone"     // what would be, were nothing in the way
+	Gone      Class = "gone"      // nothing was measured there: a cross on the axis
+	Disc      Class = "disc"      // where the load line is, as on ships
+	Fit       Class = "fit"       // a line through marks
+	Measured  Class = "ratio"     // measured here, with its interval
+	Noise     Class = "noise"     // what the noise floor covers
+	Published Class = "published" // what a paper printed
+	Bound     Class = "bound"     // that it printed only a limit
+	Shape     Class = "shape"     // where a line bends or falls
 )

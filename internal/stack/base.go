@@ -7,24 +7,25 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/blockdev"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/host/blockdev"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/state/journal"
 )
 
 // Base is a stack that is up, but for what its workloads see of it: these are its
-// places. It has no methods that can be called concurrently.
+// places. Of its methods, Place alone can be called concurrently.
 type Base struct {
 	Devices []result.Device // top first, down to the disk under a loop
 	Disks   []blockdev.Disk // that hold its bytes; none where they cannot be told
 	Facts   []result.Fact   // read back from the host
 	Region  int             // Number of the region of the disk that it stands on; 0 for none of the run's making
-	Remote  Remote          // what the host that holds the device knows it by; zero for a device of this host
+	Remote  Remote          // identity of a remote device at its host; zero for a local device
 
 	env       *Env
 	line      line.Line
@@ -32,11 +33,11 @@ type Base struct {
 	block     string   // device that file systems are made on, and raw workloads use
 	blocks    []string // devices of the sources that are joined, before a layer makes one of them
 	sizeBytes int64    // of block
-	own       bool     // block goes away with the base
-	alone     []string // kernel names of the sources' devices, which nobody else uses
-	between   string   // type of the host's file systems that hold the sources, if any do
+	own       bool     // block is removed with the base
+	exclusive []string // kernel names of the sources' devices, which no one else may use
+	hostFS    string   // type of the host's file systems that hold the sources, if any do
 	dir       string   // mounted directory, on the host
-	golden    string   // directory of data that places get copies of; "" for none yet
+	golden    string   // directory of data that is copied to places; "" until it is made
 	elsewhere bool     // a server is measured that somebody else started
 	pool      *pool    // that a storage driver makes thin devices of; nil for none
 	flush     []string
@@ -44,8 +45,9 @@ type Base struct {
 	undo      []*journal.Entry
 	locks     []*os.File // on devices, while the base is up
 	view      *layer     // what places are; nil for the host's
-	engine    *engine    // that has their containers; nil for none
+	engine    *engine    // runs the base's containers; nil for none
 	shared    bool       // other bases use the engine too
+	mu        sync.Mutex // of places
 	places    []*Place
 }
 
@@ -104,16 +106,16 @@ func (b *build) mkdir(ctx context.Context, path string) error {
 	return b.do(ctx, &journal.Dir{Path: path}, func(string) error { return os.Mkdir(path, 0o755) })
 }
 
-// within notes which file system of the host holds a source.
-func (b *build) within(dir string) error {
+// recordHostFS notes the type of the host's file system that holds a source.
+func (b *build) recordHostFS(dir string) error {
 	m, err := blockdev.MountOf(b.env.Host.Roots, dir)
 	if err != nil {
 		return err
 	}
-	if b.base.between == "" || b.base.between == m.FSType {
-		b.base.between = m.FSType
+	if b.base.hostFS == "" || b.base.hostFS == m.FSType {
+		b.base.hostFS = m.FSType
 	} else {
-		b.base.between += "+" + m.FSType
+		b.base.hostFS += "+" + m.FSType
 	}
 	return nil
 }
@@ -154,10 +156,10 @@ func schedulers(devices, told []result.Device) (facts []result.Fact) {
 	return facts
 }
 
-// disks returns what is under devices of the base. Where that cannot be told, nothing
-// is told of neighbours either.
+// disks returns the disks under devices of the base; none where they cannot be found, in which case other processes'
+// use of them is not reported.
 func (b *Base) disks(devices []result.Device) []blockdev.Disk {
-	disks, err := blockdev.Disks(b.env.Host.Roots, devices, b.alone, b.between)
+	disks, err := blockdev.Disks(b.env.Host.Roots, devices, b.exclusive, b.hostFS)
 	if err != nil {
 		return nil
 	}
@@ -173,9 +175,17 @@ func (b *Base) Down(ctx context.Context) error {
 		all = append(all, b.env.release(ctx, b.engine))
 	}
 	b.shared = false
-	for _, p := range slices.Backward(slices.Clone(b.places)) {
-		all = append(all, p.Down(ctx))
+	places := slices.Clone(b.places)
+	errs := make([]error, len(places))
+	var group sync.WaitGroup
+	for i, p := range places {
+		group.Go(func() { errs[i] = p.takeDown(ctx) })
 	}
+	group.Wait()
+	for _, p := range places {
+		p.forget()
+	}
+	all = append(all, errs...)
 	all = append(all, b.env.Journal.UndoEach(ctx, b.undo))
 	b.undo = nil
 	for _, l := range b.locks {
@@ -185,7 +195,7 @@ func (b *Base) Down(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// flushLimit is how long writing back what a trial left in memory may take.
+// flushLimit bounds the time for writing back data that a trial left in memory.
 var flushLimit = 15 * time.Minute
 
 // Flush waits until what was written so far is on the device, from the file
@@ -199,7 +209,7 @@ func (b *Base) Flush() error {
 		}
 	}
 	paths = append(paths, b.flush...)
-	return limited("flush "+strings.Join(paths, ", "), func() error {
+	return doWithLimit("flush "+strings.Join(paths, ", "), func() error {
 		for _, path := range paths {
 			if err := flush(path); err != nil {
 				return fmt.Errorf("flush %s: %w", path, err)
@@ -209,10 +219,9 @@ func (b *Base) Flush() error {
 	})
 }
 
-// Ready does what the layers want done right before each trial. It
-// comes after Flush.
+// Ready runs the layers' preparations for the next trial. Call Flush first.
 func (b *Base) Ready() error {
-	return limited("make the stack ready for a trial", func() error {
+	return doWithLimit("make the stack ready for a trial", func() error {
 		for _, ready := range b.ready {
 			if err := ready(); err != nil {
 				return err
@@ -222,16 +231,16 @@ func (b *Base) Ready() error {
 	})
 }
 
-// limited does not wait for what no signal can end: a system call that waits
-// for a device that does not answer.
-func limited(what string, do func() error) error {
+// doWithLimit runs do, and gives up on it after a while: a system call on a device that does not answer ignores
+// signals.
+func doWithLimit(what string, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()
 	select {
 	case err := <-done:
 		return err
 	case <-time.After(flushLimit):
-		return fmt.Errorf("%s: no end after %s: is the device still there? (dmesg may tell)", what, flushLimit)
+		return fmt.Errorf("%s: no end after %s: is the device still there? (dmesg may show)", what, flushLimit)
 	}
 }
 

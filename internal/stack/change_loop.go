@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/journal"
+	"plimsoll/internal/state/journal"
 )
 
 func init() { journal.Register("loop", func() journal.Change { return new(loopChange) }) }
@@ -21,7 +21,7 @@ func init() { journal.Register("loop", func() journal.Change { return new(loopCh
 type loopChange struct {
 	Number  int
 	Backing string
-	Created bool // the device node was added by the run too
+	Created bool // the run added the device node too
 }
 
 // What implements Change.
@@ -68,8 +68,7 @@ func (c *loopChange) Undo(ctx context.Context, _ string) error {
 	}
 }
 
-// nodeLimit is how long a node that nobody uses may be busy: udev looks at each
-// that changes, for a moment.
+// nodeLimit bounds the wait for a busy node that only udev examines after a change.
 const nodeLimit = 5 * time.Second
 
 // inUse reports whether the device is attached to a file, of whomever.
@@ -99,6 +98,7 @@ func (c *loopChange) detach() error {
 	return nil
 }
 
+// attached reports whether the loop device still has the change's backing file.
 func (c *loopChange) attached() bool {
 	b, err := os.ReadFile(filepath.Join("/sys/block", "loop"+strconv.Itoa(c.Number), "loop/backing_file"))
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"plimsoll/internal/devmapper"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/host/devmapper"
+	"plimsoll/internal/state/journal"
 )
 
 // What is taken out of device mapper is for the Undo of changes alone.

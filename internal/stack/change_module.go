@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/journal"
+	"plimsoll/internal/state/journal"
 )
 
 func init() { journal.Register("module", func() journal.Change { return new(Module) }) }
@@ -25,8 +25,7 @@ type Module struct {
 	Adds []string // what was not loaded before, in the order of loading; filled in by Do
 	Boot string   // filled in by Do
 
-	// Held are modules that are loaded because of other changes of ours: the
-	// last of those that need one unloads it.
+	// Held are modules that are loaded for several changes: the last change to be undone unloads it.
 	Held []string `json:"-"`
 }
 
@@ -45,19 +44,19 @@ func LoadedModules(changes ...journal.Change) []string {
 	return all
 }
 
-// Needed reports whether the module is to be loaded, or is there for others of
-// ours. loadable is what is known of it.
+// Needed reports whether the change must load the module, or share it with changes in Held. loadable reports whether
+// the module is available and not loaded.
 func (c *Module) Needed(loadable bool) bool {
 	return loadable || slices.Contains(c.Held, underscored(c.Name))
 }
 
+// underscored returns a module's name as the kernel spells it.
 func underscored(name string) string { return strings.ReplaceAll(name, "-", "_") }
 
 // What implements Change.
 func (c *Module) What() string { return "load kernel module " + c.Name }
 
-// Prepare has modprobe tell what it would load: after a crash nobody could
-// tell any more what was there before.
+// Prepare asks modprobe which modules it would load. After a crash, the earlier state would be unknown.
 func (c *Module) Prepare() error {
 	var err error
 	c.Boot, err = journal.BootID()
@@ -83,9 +82,9 @@ func (c *Module) Prepare() error {
 }
 
 var (
-	// ownModules are those that plimsoll loads.
+	// ownModules matches the modules that plimsoll loads.
 	ownModules = regexp.MustCompile(`^(nvme|nvmet)(-(tcp|rdma|loop))?$`)
-	// moduleName is that of any.
+	// moduleName matches the name of any module.
 	moduleName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 )
 
@@ -127,8 +126,8 @@ func moduleLoaded(name string) bool {
 // That is forgotten with this process; a module that is loaded does no harm.
 var stays = map[string]bool{}
 
-// Undo unloads what was loaded, last first. A module that something uses by
-// now stays, with those that it needs: the kernel counts its users.
+// Undo unloads the modules, last first. The kernel refuses to unload a module that is used by now, and so keeps those
+// that it depends on.
 func (c *Module) Undo(context.Context, string) error {
 	boot, err := journal.BootID()
 	if err != nil || boot != c.Boot {

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/hosttest"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // udev looks at a device that changed, for a moment: a node that the run added goes

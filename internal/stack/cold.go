@@ -13,7 +13,7 @@ import (
 	"plimsoll/internal/units"
 )
 
-// coldLimit is how long dropping a file from the page cache is tried.
+// coldLimit bounds the attempts to drop a file from the page cache.
 var coldLimit = 10 * time.Second
 
 // dropCache writes a file back, drops it from the page cache, and has the
@@ -31,21 +31,25 @@ func dropCache(path string) error {
 		if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
 			return fmt.Errorf("drop %s from the page cache: %w", path, err)
 		}
-		left, err := cached(f)
+		left, err := cachedBytes(f)
 		switch {
 		case err != nil:
 			return fmt.Errorf("see what the page cache holds of %s: %w", path, err)
 		case left == 0:
 			return nil
 		case time.Since(start) > coldLimit:
-			return fmt.Errorf("the page cache still holds %s of %s after %s, so the trial would not start cold: something else uses that file or its loop device (fuser -v tells), or it lies in memory",
-				units.Bytes(uint64(left)), path, coldLimit)
+			return fmt.Errorf(
+				"the page cache still holds %s of %s after %s, so the trial would not start cold: something else uses that file or its loop device (fuser -v shows), or it lies in memory",
+				units.Bytes(uint64(left)),
+				path,
+				coldLimit,
+			)
 		}
 	}
 }
 
-// cached gives how many bytes of a file the page cache holds (mincore(2)).
-func cached(f *os.File) (bytes int64, err error) {
+// cachedBytes returns how many bytes of a file the page cache holds (mincore(2)).
+func cachedBytes(f *os.File) (bytes int64, err error) {
 	st, err := f.Stat()
 	if err != nil {
 		return 0, err
@@ -73,14 +77,19 @@ func cached(f *os.File) (bytes int64, err error) {
 
 // mincore marks the pages of a mapping that are in memory by their lowest bit.
 func mincore(mapped, pages []byte) error {
-	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&mapped[0])), uintptr(len(mapped)), uintptr(unsafe.Pointer(&pages[0])))
+	_, _, errno := unix.Syscall(
+		unix.SYS_MINCORE,
+		uintptr(unsafe.Pointer(&mapped[0])),
+		uintptr(len(mapped)),
+		uintptr(unsafe.Pointer(&pages[0])),
+	)
 	if errno != 0 {
 		return errno
 	}
 	return nil
 }
 
-// checkCold tells whether files in dir can be dropped from memory at all.
+// checkCold returns an error if files in dir cannot be dropped from the page cache.
 func checkCold(dir string) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

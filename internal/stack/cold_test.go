@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // backingOf opens the file under a stack's loop device.
@@ -49,13 +49,13 @@ func TestAColdLoopDeviceHasNothingInThePageCache(t *testing.T) {
 				if err := os.RemoveAll(filepath.Join(e.Scratch, "1")); err != nil {
 					t.Fatal(err)
 				}
-				if n, err := cached(file); err != nil || n < 4<<20 {
+				if n, err := cachedBytes(file); err != nil || n < 4<<20 {
 					t.Fatalf("%d bytes are cached after 4 MiB were written: %v", n, err)
 				}
 				if err := errors.Join(s.base.Flush(), s.base.Ready()); err != nil {
 					t.Fatal(err)
 				}
-				n, err := cached(file)
+				n, err := cachedBytes(file)
 				if err != nil || (n == 0) != test.cold {
 					t.Errorf("%d bytes are cached before a trial: %v", n, err)
 				}

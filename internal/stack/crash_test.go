@@ -14,16 +14,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/cgroup"
-	"plimsoll/internal/hostinfo"
-	"plimsoll/internal/hosttest"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/host/cgroup"
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/state/journal"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // asStack makes this test binary bring a stack up, and down again, below a
 // state directory, with so many places: "DIR PLACES LINE". Tests kill it on the way. Several
-// places are in a miniature.
+// places are in a scaled-down host.
 const asStack = "PLIMSOLL_TEST_AS_STACK"
 
 // asCleaner makes it clean a state directory.

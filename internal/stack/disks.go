@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"plimsoll/internal/blockdev"
-	"plimsoll/internal/hostfs"
+	"plimsoll/internal/host/blockdev"
+	"plimsoll/internal/host/hostfs"
 	"plimsoll/internal/stack/line"
 )
 

@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 
-	"plimsoll/internal/cgroup"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/host/cgroup"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/state/journal"
 	"plimsoll/internal/workload"
 )
 
-// Two instances with limits of their own share a base and a miniature of one processor,
+// Two instances with limits of their own share a base and a scaled-down host of one processor,
 // 1 GiB and 2,000 reads a second.
 func ExampleBase_Place() {
 	run := func(ctx context.Context, j *journal.Journal, e *stack.Env, l line.Line, step *workload.Step) (err error) {
@@ -30,7 +30,7 @@ func ExampleBase_Place() {
 			return err
 		}
 		defer func() { err = errors.Join(err, base.Down(context.WithoutCancel(ctx))) }() // with its places
-		// Before places are made: with version 1 none may have processors that the miniature has not.
+		// Before places are made: with version 1 none may have processors that the scaled-down host has not.
 		whole := result.Limits{CPUs: 1, MemoryBytes: 1 << 30, Read: result.Rate{OperationsPerSecond: 2000}}
 		if _, err := mini.Limit(whole, base.LimitDevices()); err != nil {
 			return err

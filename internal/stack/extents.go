@@ -13,9 +13,8 @@ import (
 // (Documentation/filesystems/fiemap.rst).
 type extent struct{ logical, physical, length uint64 }
 
-// within cuts off what lies outside a part of the file: a piece of the disk may
-// hold more than was asked about.
-func (e extent) within(start, end uint64) extent {
+// clip returns the part of e between start and end.
+func (e extent) clip(start, end uint64) extent {
 	if e.logical < start {
 		cut := start - e.logical
 		e = extent{start, e.physical + cut, e.length - cut}
@@ -35,9 +34,8 @@ const (
 	fiemapExtents    = 512 // asked for at a time
 )
 
-// extentsOf returns where a part of a file lies on its disk; nil when the file
-// system does not tell. What was never written is left out, since the file
-// system may still put it elsewhere.
+// extentsOf returns the extents of a part of a file on its disk; nil when the file system does not report them.
+// Unwritten parts are left out, since the file system may still allocate them elsewhere.
 func extentsOf(path string, offset, bytes int64) ([]extent, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -59,7 +57,7 @@ func extentsOf(path string, offset, bytes int64) ([]extent, error) {
 		for _, e := range found {
 			at = max(at, e.where.logical+e.where.length)
 			if e.flags&fiemapUnwritten == 0 {
-				all = append(all, e.where.within(start, end))
+				all = append(all, e.where.clip(start, end))
 			}
 			if e.flags&fiemapLast != 0 {
 				return all, nil

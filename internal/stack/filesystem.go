@@ -11,34 +11,37 @@ import (
 
 	"github.com/google/uuid"
 
-	"plimsoll/internal/blockdev"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/host/blockdev"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/fsoption"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/state/journal"
 	"plimsoll/internal/units"
 )
 
 // filesystem is a file system made on the block device below.
 type filesystem struct {
-	name    string
-	summary string
-	pkg     string                             // Debian package of its mkfs
-	mkfs    func(uuid, device string) []string // command line without the user's options, device last
-	least   int64                              // bytes of the device, below which mkfs makes none; 0 for any
-	options []line.OptionDef                   // besides mkfs= and mount=
+	name     string
+	summary  string
+	pkg      string                             // Debian package of its mkfs
+	mkfs     func(uuid, device string) []string // command line without the user's options, device last
+	minBytes int64                              // smallest device for which mkfs makes one; 0 for any
+	options  []line.OptionDef                   // besides mkfs= and mount=
 
 	mkfsOptions  fsoption.Options // that a user may add with mkfs=
 	mountOptions fsoption.Options // and with mount=
 
-	mounted func(b *build, n line.Node) error // after mounting; nil for nothing
+	afterMount func(b *build, n line.Node) error // run after mounting; nil for nothing
 }
 
 // anyMount are mount options of every file system (mount(8)). No option of
 // mount's own is among those for users, boot, loop devices and helpers.
 var anyMount = fsoption.Options{
-	Known: fsoption.Named(`async atime defaults diratime dirsync iversion lazytime noatime nodev nodiratime noexec noiversion nolazytime
-		norelatime nostrictatime nosuid relatime rw strictatime sync`, fsoption.None),
+	Known: fsoption.Named(
+		`async atime defaults diratime dirsync iversion lazytime noatime nodev nodiratime noexec noiversion nolazytime
+		norelatime nostrictatime nosuid relatime rw strictatime sync`,
+		fsoption.None,
+	),
 	Refused: map[string]string{
 		"bind":       "mounts a directory of the host",
 		"context":    "is not supported",
@@ -60,15 +63,20 @@ func (f filesystem) layer() *layer {
 		Def: line.Def{
 			Name: f.name, Summary: f.summary, Below: line.Block, Gives: line.FileSystem,
 			Options: append([]line.OptionDef{
-				{Key: "mkfs", Value: line.Text, Summary: "options of mkfs." + f.name + ", separated by blanks", Check: f.mkfsOptions.Mkfs()},
+				{
+					Key:     "mkfs",
+					Value:   line.Text,
+					Summary: "options of mkfs." + f.name + ", separated by blanks",
+					Check:   f.mkfsOptions.Mkfs(),
+				},
 				{Key: "mount", Value: line.Text, Summary: "mount options, separated by commas", Check: f.mountOptions.Mount()},
 			}, f.options...),
-			Least: f.least, WhyLeast: "mkfs." + f.name + " makes none of less than " + units.FormatSize(f.least),
+			Least: f.minBytes, WhyLeast: "mkfs." + f.name + " makes none of less than " + units.FormatSize(f.minBytes),
 		},
 		plan: func(line.Node) []string {
 			return []string{"make " + f.name + " on it", "mount it below the run's work directory"}
 		},
-		writes: func(s *sketch, n line.Node) {
+		writes: func(s *dryRun, n line.Node) {
 			s.starts(f.mkfsArgv(someUUID, s.block, n)...)
 			options, _ := n.Option("mount")
 			s.mounts(s.block, f.name, options)
@@ -108,8 +116,8 @@ func (f filesystem) up(ctx context.Context, b *build, n line.Node) error {
 		return err
 	}
 	b.base.sizeBytes = 0 // what is free there, once all is up
-	if f.mounted != nil {
-		return f.mounted(b, n)
+	if f.afterMount != nil {
+		return f.afterMount(b, n)
 	}
 	return nil
 }

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// followEvery is how often a growing output is looked at: often enough not to
-// matter beside the intervals at which workloads tell of themselves.
+// followEvery is the interval at which a growing output is read: short compared with the intervals at which workloads
+// report.
 const followEvery = 50 * time.Millisecond
 
-// follower hands on what a process appends to a file.
+// follower passes on the bytes that a process appends to a file.
 type follower struct {
-	enough chan struct{} // closed when the taker has had enough
+	enough chan struct{} // closed when take has returned true
 	err    error         // once end returned
 
 	path  string
@@ -44,15 +44,15 @@ func (f *follower) run() {
 			last = true
 		case <-tick.C:
 		}
-		f.err = f.look()
+		f.err = f.poll()
 	}
 	if f.file != nil {
 		f.file.Close()
 	}
 }
 
-// look hands on what is new.
-func (f *follower) look() error {
+// poll passes on new bytes.
+func (f *follower) poll() error {
 	if f.file == nil {
 		file, err := os.Open(f.path)
 		if errors.Is(err, os.ErrNotExist) {
@@ -74,8 +74,8 @@ func (f *follower) look() error {
 	return nil
 }
 
-// end waits until everything was handed on, after the process ended, and
-// tells whether it was asked to.
+// end waits until all output has been passed on, after the process ended. It reports whether take asked the process
+// to end.
 func (f *follower) end() (asked bool) {
 	close(f.stop)
 	<-f.ended

@@ -19,9 +19,13 @@ var btrfs = filesystem{
 	mkfsOptions:  btrfsMkfs,
 	mountOptions: btrfsMount,
 	options: []line.OptionDef{
-		{Key: "nodatacow", Value: line.Flag, Summary: "no copy-on-write and no checksums for data (chattr +C), so that O_DIRECT writes are direct"},
+		{
+			Key:     "nodatacow",
+			Value:   line.Flag,
+			Summary: "no copy-on-write and no checksums for data (chattr +C), so that O_DIRECT writes are direct",
+		},
 	},
-	mounted: func(b *build, n line.Node) error {
+	afterMount: func(b *build, n line.Node) error {
 		if _, ok := n.Option("nodatacow"); !ok {
 			return nil
 		}
@@ -29,7 +33,7 @@ var btrfs = filesystem{
 	},
 }.layer()
 
-// btrfsProfiles say how often data or metadata are kept.
+// btrfsProfiles are the redundancy profiles of data and metadata.
 var btrfsProfiles = fsoption.OneOf("single", "dup", "raid0", "raid1", "raid1c3", "raid1c4", "raid5", "raid6", "raid10")
 
 // btrfsChecksums are the kinds of checksums.
@@ -44,8 +48,11 @@ var btrfsMkfs = fsoption.Options{
 		fsoption.Named("-d --data -m --metadata", btrfsProfiles),
 		fsoption.Named("--csum --checksum", btrfsChecksums),
 		fsoption.Named("-L --label", fsoption.Label),
-		fsoption.Named("-O --features", fsoption.Features("mixed-bg", "quota", "extref", "raid56", "skinny-metadata", "no-holes",
-			"zoned", "free-space-tree", "raid1c34", "block-group-tree", "squota", "raid-stripe-tree")),
+		fsoption.Named(
+			"-O --features",
+			fsoption.Features("mixed-bg", "quota", "extref", "raid56", "skinny-metadata", "no-holes",
+				"zoned", "free-space-tree", "raid1c34", "block-group-tree", "squota", "raid-stripe-tree"),
+		),
 		fsoption.Named("-R --runtime-features", fsoption.Features("quota", "free-space-tree")),
 	),
 	Refused: map[string]string{
@@ -103,8 +110,8 @@ func btrfsCompression() *fsoption.Value {
 // noCOW is FS_NOCOW_FL of linux/fs.h.
 const noCOW = 0x00800000
 
-// setNoCOW gives the mounted directory the attribute that new files inherit.
-// It lies inside the file system and goes away with it.
+// setNoCOW sets an attribute of the mounted directory that disables copy-on-write for new files. It is stored in the
+// file system and vanishes with it.
 func setNoCOW(b *build) error {
 	if err := overwriteInPlace(b.base.dir); err != nil {
 		return err
@@ -113,8 +120,7 @@ func setNoCOW(b *build) error {
 	return nil
 }
 
-// overwriteInPlace gives a directory of btrfs the attribute that has new files
-// in it overwritten in their place, and reads it back.
+// overwriteInPlace disables copy-on-write for new files in a directory of btrfs, and reads the attribute back.
 func overwriteInPlace(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -2,11 +2,11 @@ package stack
 
 import "plimsoll/internal/stack/fsoption"
 
-// xfs keeps what is on the device (-K): discarding a loop device would punch
-// holes into its file, and blocks would be allocated while trials run.
+// xfs passes -K to mkfs, which keeps the blocks of the device: discarding a loop device would punch holes into its
+// file, and blocks would be allocated during trials.
 var xfs = filesystem{
 	name: "xfs", summary: "the XFS file system", pkg: "xfsprogs",
-	least: 300 << 20, // since xfsprogs 5.19
+	minBytes: 300 << 20, // since xfsprogs 5.19
 	mkfs: func(uuid, device string) []string {
 		return []string{"mkfs.xfs", "-q", "-f", "-K", "-m", "uuid=" + uuid, device}
 	},
@@ -30,7 +30,10 @@ var xfsMkfs = fsoption.Options{
 			"-b": xfsParts(nil, fsoption.Named("size", fsoption.Size)),
 			"-d": xfsParts(
 				map[string]string{"name": "names another device", "file": "writes a file on the host"},
-				fsoption.Named("agcount agsize concurrency extszinherit cowextsize projinherit sectsize size su sunit sw swidth", fsoption.Size),
+				fsoption.Named(
+					"agcount agsize concurrency extszinherit cowextsize projinherit sectsize size su sunit sw swidth",
+					fsoption.Size,
+				),
 				fsoption.Named("noalign rtinherit daxinherit", fsoption.Optional(fsoption.Switch)),
 			),
 			"-i": xfsParts(nil,
@@ -39,7 +42,11 @@ var xfsMkfs = fsoption.Options{
 				fsoption.Named("attr", fsoption.OneOf("1", "2")),
 			),
 			"-l": xfsParts(
-				map[string]string{"logdev": "names another device", "name": "names another device", "file": "writes a file on the host"},
+				map[string]string{
+					"logdev": "names another device",
+					"name":   "names another device",
+					"file":   "writes a file on the host",
+				},
 				fsoption.Named("agnum concurrency sectsize size su sunit", fsoption.Size),
 				fsoption.Named("lazy-count", fsoption.Switch),
 				fsoption.Named("internal", fsoption.Optional(fsoption.OneOf("1"))),
@@ -71,9 +78,12 @@ var xfsMkfs = fsoption.Options{
 var xfsMount = fsoption.Options{
 	Of: "a mount of xfs",
 	Known: fsoption.Join(
-		fsoption.Named(`attr2 noattr2 barrier nobarrier discard nodiscard grpid nogrpid bsdgroups sysvgroups filestreams ikeep noikeep
+		fsoption.Named(
+			`attr2 noattr2 barrier nobarrier discard nodiscard grpid nogrpid bsdgroups sysvgroups filestreams ikeep noikeep
 			inode32 inode64 largeio nolargeio lifetime nolifetime noalign nouuid swalloc wsync
-			noquota quota uquota usrquota uqnoenforce gquota grpquota gqnoenforce pquota prjquota pqnoenforce qnoenforce`, fsoption.None),
+			noquota quota uquota usrquota uqnoenforce gquota grpquota gqnoenforce pquota prjquota pqnoenforce qnoenforce`,
+			fsoption.None,
+		),
 		fsoption.Named("allocsize logbsize max_atomic_write", fsoption.Size),
 		fsoption.Named("logbufs sunit swidth", fsoption.Number),
 		fsoption.Named("dax", fsoption.Optional(fsoption.OneOf("always", "never", "inode"))),

@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Gate has several steps begin at the same moment, however long each takes to be
-// started: a step's Gate file, which its process reads first of all, is a FIFO until
-// all processes have opened theirs.
+// Gate starts several steps at the same moment, regardless of how long each takes to start. A step's process first
+// reads its Gate file, a FIFO that is opened once all processes wait for it.
 type Gate struct {
 	mu     sync.Mutex
 	waited int // for so many processes
@@ -42,14 +41,14 @@ func (g *Gate) ticket() (arrive func()) {
 	}
 }
 
-// gateStep is how often a process is looked for at its FIFO.
+// gateStep is the polling interval for a process at its FIFO.
 const gateStep = 2 * time.Millisecond
 
 // hold makes a FIFO of a step's file and hands its content over once the gate opens.
 // end is called when the process has ended: it leaves the file as it would have been
 // without a gate.
 func (g *Gate) hold(ctx context.Context, arrive func(), path string, content []byte) (end func() error, err error) {
-	err = unix.Mkfifo(path, 0o600)
+	err = unix.Mkfifo(path, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("make %s, which holds a process back until all are there: %w", path, err)
 	}

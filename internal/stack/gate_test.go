@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"plimsoll/internal/hosttest"
+	"plimsoll/internal/testkit/hosttest"
 	"plimsoll/internal/workload"
 )
 

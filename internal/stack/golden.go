@@ -6,13 +6,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"plimsoll/internal/golden"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/state/datasets"
+	"plimsoll/internal/state/journal"
 )
 
-// Golden returns the directory on the base's own file system, made when it is asked for
-// first, for data of which places get copies: it is laid out once, and copies of it are
-// clones where the file system can. It goes with the base.
+// Golden returns a directory on the base's file system for data of which places get copies. The first call makes it.
+// Copies are clones where the file system supports these. It is removed with the base.
 func (b *Base) Golden(ctx context.Context) (string, error) {
 	if b.golden != "" {
 		return b.golden, nil
@@ -33,10 +32,9 @@ func (b *Base) Golden(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// Replace puts a copy of a directory, which from has under that name, in the place's target,
-// in place of what is there under it: see golden.Tree.
+// Replace replaces the directory of that name in the place's target by a copy of the one in from: see datasets.Tree.
 func (p *Place) Replace(ctx context.Context, from *os.Root, name string) error {
-	at, err := p.root()
+	at, err := p.hostDir()
 	if err != nil {
 		return err
 	}
@@ -45,31 +43,31 @@ func (p *Place) Replace(ctx context.Context, from *os.Root, name string) error {
 		return err
 	}
 	defer to.Close()
-	if err := golden.Tree(ctx, from, to, name, name); err != nil {
+	if err := datasets.Tree(ctx, from, to, name, name); err != nil {
 		return fmt.Errorf("data for place %d of stack %s: %w", p.config.Number, p.base.line, err)
 	}
 	return nil
 }
 
-// Forget drops what the page cache has of the files in the place's target. What was not written
-// back yet stays: flush the base first. A raw device has no files.
+// Forget drops the files in the place's target from the page cache. Dirty pages stay: flush the base first. A raw
+// device has no files.
 func (p *Place) Forget() error {
-	at, err := p.root()
+	at, err := p.hostDir()
 	if err != nil {
 		return nil //nolint:nilerr // it has no files
 	}
-	if err := golden.Forget(at); err != nil {
+	if err := datasets.Forget(at); err != nil {
 		return fmt.Errorf("drop the files of place %d of stack %s from the page cache: %w", p.config.Number, p.base.line, err)
 	}
 	return nil
 }
 
-// root is where the host finds the files of the place's target.
-func (p *Place) root() (string, error) {
+// hostDir returns the host's path of the place's target.
+func (p *Place) hostDir() (string, error) {
 	if p.dir != "" {
 		return p.dir, nil
 	}
-	if in, ok := p.execute.(*contained); ok {
+	if in, ok := p.execute.(*containerExecutor); ok {
 		return in.container.Inside(p.Target.Path), nil
 	}
 	return "", fmt.Errorf("stack %s ends in a block device, which has no files", p.base.line)

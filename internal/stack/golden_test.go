@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"plimsoll/internal/golden"
+	"plimsoll/internal/state/datasets"
 )
 
 // Nothing of the files below a directory is left in the page cache, and their bytes stay.
@@ -34,16 +34,16 @@ func TestForget(t *testing.T) {
 		if err := f.Sync(); err != nil {
 			t.Fatal(err)
 		}
-		if held, err := cached(f); err != nil || held == 0 {
+		if held, err := cachedBytes(f); err != nil || held == 0 {
 			t.Fatalf("the page cache has %d bytes of %s: %v", held, path, err)
 		}
 		files = append(files, f)
 	}
-	if err := golden.Forget(dir); err != nil {
+	if err := datasets.Forget(dir); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if held, err := cached(f); err != nil || held != 0 {
+		if held, err := cachedBytes(f); err != nil || held != 0 {
 			t.Errorf("the page cache still has %d bytes of %s: %v", held, f.Name(), err)
 		}
 		if st, err := f.Stat(); err != nil || st.Size() != 1<<20 {

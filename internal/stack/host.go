@@ -16,16 +16,16 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/cgroup"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/field"
+	"plimsoll/internal/host/cgroup"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/line"
-	"plimsoll/internal/units"
+	"plimsoll/internal/state/journal"
 	"plimsoll/internal/workload"
 )
 
-// needRoot tells what a layer cannot do for other users.
+// needRoot returns the error for a layer that requires root.
 func needRoot(what string) error {
 	if os.Getuid() == 0 {
 		return nil
@@ -33,28 +33,29 @@ func needRoot(what string) error {
 	return problem.New(problem.Unsupported, what, "only root may make it", "run with sudo, or take dir:PATH as the stack")
 }
 
-// sizeOption gives a size in bytes.
+// sizeOption returns the value of an option in bytes.
 func sizeOption(n line.Node, key, missing string) (int64, error) {
 	text, ok := n.Option(key)
 	if !ok {
 		text = missing
 	}
-	return units.ParseSize(text)
+	return field.Bytes.Parse(text)
 }
 
-// dieLimit is how long a process may take to end once it was killed.
+// dieLimit bounds the wait for a killed process to end.
 var dieLimit = 30 * time.Second
 
-// errStuck is why a process that was killed is not waited for any longer.
-var errStuck = errors.New("it was killed and does not end: the kernel waits for a device that does not answer (dmesg may tell which)")
+// errStuck is returned for a killed process that did not end within dieLimit.
+var errStuck = errors.New(
+	"it was killed and does not end: the kernel waits for a device that does not answer (dmesg may show which)",
+)
 
-// started is a child process that dies with us, and leads a process group of
-// its own, so that a Ctrl-C at the terminal reaches us alone. After errStuck
-// the child is still there, and may write to where it was told.
+// runChild runs a child process that dies with this one and leads a process group of its own, so that Ctrl-C at the
+// terminal reaches only this one. After errStuck the child still exists, and may write to its outputs.
 //
-// When p.enough is closed, the child gets p.signal, and is waited for. It runs in
-// group, or where we do if that is nil.
-func started(ctx context.Context, group *cgroup.Group, p process, mark string, adjust func(*exec.Cmd)) error {
+// When p.enough is closed, the child gets p.signal, and is waited for. It runs in group, or in this process's group
+// for nil.
+func runChild(ctx context.Context, group *cgroup.Group, p process, mark string, adjust func(*exec.Cmd)) error {
 	argv, enough := p.argv, p.enough
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", journal.MarkVariable+"="+mark)
@@ -65,10 +66,13 @@ func started(ctx context.Context, group *cgroup.Group, p process, mark string, a
 	ended, running := make(chan error, 1), make(chan struct{})
 	go func() {
 		// The kernel sends the death signal when the thread that forked ends,
-		// not the process.
+		// not the process. It is never unlocked, and ends with this function: what it starts,
+		// and it itself, gets no rights from the files of programs any more.
 		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := group.Start(cmd)
+		err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+		if err == nil {
+			err = group.Start(cmd)
+		}
 		close(running)
 		if err == nil {
 			err = cmd.Wait()
@@ -96,10 +100,10 @@ func started(ctx context.Context, group *cgroup.Group, p process, mark string, a
 	}
 }
 
-// command runs a program to its end; its error carries what the program said.
+// command runs a program to its end. Its error includes the program's output.
 func command(ctx context.Context, mark string, argv ...string) error {
 	var out bytes.Buffer
-	err := started(ctx, nil, process{argv: argv}, mark, func(c *exec.Cmd) { c.Stdout, c.Stderr = &out, &out })
+	err := runChild(ctx, nil, process{argv: argv}, mark, func(c *exec.Cmd) { c.Stdout, c.Stderr = &out, &out })
 	switch {
 	case errors.Is(err, errStuck):
 		return fmt.Errorf("%s: %w: %w", strings.Join(argv, " "), ctx.Err(), err)
@@ -114,12 +118,11 @@ func command(ctx context.Context, mark string, argv ...string) error {
 type host struct {
 	journal *journal.Journal
 	group   *cgroup.Group // of the steps alone; nil for none
-	none    error         // why there is none
+	none    error         // the reason why there is none
 }
 
-// newHost makes a control group for the steps, as a container has one. A host
-// without, or a user who may make none, measures all the same, and the place says
-// why, unless it is to carry limits.
+// newHost makes a cgroup for the steps, like a container's. Without one, measuring continues and the place records
+// the reason, unless it has to carry limits.
 func (p *Place) newHost(ctx context.Context) (*host, error) {
 	env := p.base.env
 	if p.group != nil {
@@ -132,26 +135,26 @@ func (p *Place) newHost(ctx context.Context) (*host, error) {
 		return nil, err
 	case err != nil && p.config.Limits:
 		return nil, problem.New(problem.Unsupported, "limits on processes of the host", err.Error(),
-			"run as root, where control groups are mounted").CausedBy(err)
+			"run as root, where cgroups are mounted").CausedBy(err)
 	case err != nil:
-		p.fact("control group of the workload", "none: "+err.Error())
+		p.fact("cgroup of the workload", "none: "+err.Error())
 	}
 	return &host{journal: env.Journal, group: group, none: err}, nil
 }
 
-// GroupName returns a name for a control group of the run.
+// GroupName returns a name for a cgroup of the run.
 func (e *Env) GroupName() string {
-	return cgroup.Prefix + e.RunID[:min(len(e.RunID), longestRunID)] + "-" + uuid.NewString()[:8]
+	return cgroup.Prefix + e.RunID[:min(len(e.RunID), maxRunID)] + "-" + uuid.NewString()[:8]
 }
 
-// longestRunID is how much of it the name of a control group has room for.
-const longestRunID = 200
+// maxRunID is how much of a run's id fits into the name of a cgroup.
+const maxRunID = 200
 
 func (h *host) stepGroup() (*cgroup.Group, error) { return h.group, h.none }
 
 func (h *host) ownGroup() (*cgroup.Group, error) { return h.group, h.none }
 
-func (*host) sees(scratch string) string { return scratch }
+func (*host) pathInside(scratch string) string { return scratch }
 
 func (h *host) exec(ctx context.Context, p process) (workload.Exit, error) {
 	argv := p.argv
@@ -162,7 +165,12 @@ func (h *host) exec(ctx context.Context, p process) (workload.Exit, error) {
 	var runErr error
 	kills := oomKills()
 	entry, err := h.journal.Do(ctx, &journal.Process{Argv: argv}, func(mark string) error {
-		runErr = started(ctx, h.group, p, mark, func(c *exec.Cmd) { c.Dir, c.Stdout, c.Stderr = p.dir, &stderr, &stderr })
+		runErr = runChild(ctx, h.group, p, mark, func(c *exec.Cmd) {
+			c.Dir, c.Stdout, c.Stderr = p.dir, &stderr, &stderr
+			if p.stdin != "" {
+				c.Stdin = strings.NewReader(p.stdin)
+			}
+		})
 		return nil
 	})
 	if err != nil {
@@ -202,4 +210,4 @@ func oomKills() uint64 {
 	return 0
 }
 
-const tailBytes = 32 << 10 // MongoDB says why it ends before some 10 KiB of where it was
+const tailBytes = 32 << 10 // MongoDB prints its reason to end some 10 KiB before its last line

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"plimsoll/internal/journal"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/state/journal"
 	"plimsoll/internal/units"
 )
 
@@ -22,26 +22,41 @@ const defaultChunk = "512KiB" // mdadm's own
 // raid0 is an md array over all sources.
 var raid0 = &layer{
 	Def: line.Def{
-		Name: "raid0", Summary: "one md array, striped over all devices", Below: line.Blocks, Gives: line.Block,
-		Options: []line.OptionDef{{Key: "chunk", Value: line.Chunk, Summary: "bytes that lie on one device in a row", Default: defaultChunk}},
+		Name:    "raid0",
+		Summary: "one md array, striped over all devices",
+		Below:   line.Blocks,
+		Gives:   line.Block,
+		Options: []line.OptionDef{
+			{Key: "chunk", Value: line.Chunk, Summary: "bytes that lie on one device in a row", Default: defaultChunk},
+		},
 	},
 	plan: func(line.Node) []string { return []string{"make an md array (RAID0) of these devices"} },
-	writes: func(s *sketch, n line.Node) {
+	writes: func(s *dryRun, n line.Node) {
 		chunk, _ := sizeOption(n, "chunk", defaultChunk)
 		s.makes(someArray + ", a new array")
 		s.starts(arrayArgv("plimsoll-"+someUUID, "U-U-U-U", chunk, s.blocks)...)
 		s.block = someArray
 	},
 	check: func(_ context.Context, e *Env, n line.Node, _ int64) error {
-		return e.needs(n.Name, []string{"mdadm"}, "mdadm", "md-mod", "raid0")
+		return e.checkRequirements(n.Name, []string{"mdadm"}, "mdadm", "md-mod", "raid0")
 	},
 	up: upRAID0,
 }
 
 func arrayArgv(name, id string, chunk int64, devices []string) []string {
 	return append([]string{
-		"mdadm", "--create", "/dev/md/" + name, "--run", "--quiet", "--metadata=1.2", "--level=0", "--homehost=none",
-		"--name=" + name, "--uuid=" + id, "--chunk=" + strconv.FormatInt(chunk>>10, 10) + "K", "--raid-devices=" + strconv.Itoa(len(devices)),
+		"mdadm",
+		"--create",
+		"/dev/md/" + name,
+		"--run",
+		"--quiet",
+		"--metadata=1.2",
+		"--level=0",
+		"--homehost=none",
+		"--name=" + name,
+		"--uuid=" + id,
+		"--chunk=" + strconv.FormatInt(chunk>>10, 10) + "K",
+		"--raid-devices=" + strconv.Itoa(len(devices)),
 	}, devices...)
 }
 
@@ -58,7 +73,12 @@ func upRAID0(ctx context.Context, b *build, n line.Node) error {
 		change.Members = append(change.Members, member{Device: d, UUID: id})
 	}
 	hex := strings.ReplaceAll(id, "-", "")
-	argv := arrayArgv(change.Name, strings.Join([]string{hex[:8], hex[8:16], hex[16:24], hex[24:]}, ":"), chunk, b.base.blocks)
+	argv := arrayArgv(
+		change.Name,
+		strings.Join([]string{hex[:8], hex[8:16], hex[16:24], hex[24:]}, ":"),
+		chunk,
+		b.base.blocks,
+	)
 	if err := b.do(ctx, change, func(mark string) error { return command(ctx, mark, argv...) }); err != nil {
 		return err
 	}
@@ -71,7 +91,14 @@ func upRAID0(ctx context.Context, b *build, n line.Node) error {
 	} {
 		got, err := os.ReadFile(filepath.Join("/sys/block", name, "md", file))
 		if err != nil || strings.TrimSpace(string(got)) != want {
-			return fmt.Errorf("array %s: the kernel says %s %q instead of %s: %w", name, file, strings.TrimSpace(string(got)), want, err)
+			return fmt.Errorf(
+				"array %s: the kernel says %s %q instead of %s: %w",
+				name,
+				file,
+				strings.TrimSpace(string(got)),
+				want,
+				err,
+			)
 		}
 	}
 	b.base.block = "/dev/" + name
@@ -120,8 +147,7 @@ func arrayOn(ctx context.Context, member, uuid string) string {
 	return ""
 }
 
-// arrayUUID asks the kernel, or mdadm where the kernel does not tell: before
-// 6.1, and of an array that is not running.
+// arrayUUID reads the UUID from the kernel. It asks mdadm for an array that is not running, and before Linux 6.1.
 func arrayUUID(ctx context.Context, name string) string {
 	if b, err := os.ReadFile(filepath.Join("/sys/block", name, "md/uuid")); err == nil {
 		if id := strings.ToLower(strings.TrimSpace(string(b))); strings.Trim(id, "0-") != "" {
@@ -181,7 +207,11 @@ func (c *arrayChange) stop(ctx context.Context, member string) error {
 		return nil
 	}
 	if above := holders("/dev/" + name); len(above) > 0 {
-		return fmt.Errorf("stop array %s: %s stands on it, which is not of this run: take that apart and clean again", name, strings.Join(above, ", "))
+		return fmt.Errorf(
+			"stop array %s: %s stands on it, which is not of this run: take that apart and clean again",
+			name,
+			strings.Join(above, ", "),
+		)
 	}
 	if out, err := exec.CommandContext(ctx, "mdadm", "--stop", "/dev/"+name).CombinedOutput(); err != nil {
 		return fmt.Errorf("mdadm --stop /dev/%s: %w: %s", name, err, strings.TrimSpace(string(out)))

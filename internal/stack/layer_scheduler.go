@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/journal"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/problem/suggest"
 	"plimsoll/internal/stack/line"
-	"plimsoll/internal/suggest"
+	"plimsoll/internal/state/journal"
 )
 
 // scheduler sets the I/O scheduler of the block device below
@@ -23,32 +23,20 @@ var scheduler = &layer{
 		Below: line.Block, Gives: line.Block,
 	},
 	plan: func(n line.Node) []string { return []string{"set its I/O scheduler to " + n.Arg} },
-	writes: func(s *sketch, _ line.Node) {
+	writes: func(s *dryRun, _ line.Node) {
 		s.makes("/sys/block/" + filepath.Base(s.block) + "/queue/scheduler")
 	},
 	checkOn: func(e *Env, below []line.Node, n line.Node) error {
-		if err := needRoot("scheduler:" + n.Arg); err != nil {
-			return err
-		}
-		if under := below[len(below)-1]; under.Name == n.Name {
-			return problem.New(problem.Unsupported, n.String(),
-				"the stack sets the I/O scheduler of this device already: "+under.String(), "keep one of them")
-		}
-		if under := below[len(below)-1]; len(below[0].And) > 0 {
-			return problem.New(problem.Unsupported, n.String(),
-				"what "+under.Name+" makes of several devices has no scheduler of its own: it passes I/O on to them",
-				"leave the scheduler out of the stack")
-		}
-		device, err := e.scheduled(below[0])
+		device, err := e.queueBelow(below, n)
 		if err != nil || device == "" {
 			return err
 		}
-		_, err = e.offers(device, n.Arg)
+		_, err = e.activeScheduler(device, n.Arg)
 		return err
 	},
 	up: func(ctx context.Context, b *build, n line.Node) error {
-		device := strings.ReplaceAll(strings.TrimPrefix(b.base.block, "/dev/"), "/", "!")
-		was, err := b.env.offers(device, n.Arg)
+		device := b.queue()
+		was, err := b.env.activeScheduler(device, n.Arg)
 		if err != nil {
 			return err
 		}
@@ -63,10 +51,29 @@ var scheduler = &layer{
 	},
 }
 
-// scheduled gives the kernel's name of a device whose schedulers are those of
-// the source: the device itself, or any loop device. It is "" when there is
-// none to look at yet.
-func (e *Env) scheduled(source line.Node) (string, error) {
+// queueBelow returns the kernel name of a device with the same schedulers as the one that a layer sets something of:
+// "" when there is none yet. A layer that may not do so on these nodes is refused.
+func (e *Env) queueBelow(below []line.Node, n line.Node) (string, error) {
+	if err := needRoot(n.String()); err != nil {
+		return "", err
+	}
+	for _, under := range below {
+		if under.Name == n.Name {
+			return "", problem.New(problem.Unsupported, n.String(),
+				"the stack sets this of the device already: "+under.String(), "keep one of them")
+		}
+	}
+	if len(below[0].And) > 0 {
+		return "", problem.New(problem.Unsupported, n.String(),
+			"what "+below[len(below)-1].Name+" makes of several devices has no scheduler of its own: it passes I/O on to them",
+			"leave the "+n.Name+" out of the stack")
+	}
+	return e.schedulerDevice(below[0], n)
+}
+
+// schedulerDevice returns the kernel name of a device with the same schedulers as the source: the device itself, or
+// any loop device. It is "" when there is none yet.
+func (e *Env) schedulerDevice(source, n line.Node) (string, error) {
 	if source.Name == loopSource.Name {
 		loops, err := filepath.Glob(filepath.Join(e.Host.Roots.Sys, "block/loop*/queue/scheduler"))
 		if err != nil || len(loops) == 0 {
@@ -82,11 +89,16 @@ func (e *Env) scheduled(source line.Node) (string, error) {
 		return "", err
 	}
 	if d.Partition {
-		return "", problem.New(problem.Protected, "I/O scheduler of "+d.Path,
-			"it is a partition: its scheduler is that of the whole disk, which others use too",
-			"name the whole disk as the source, or leave the scheduler out of the stack")
+		return "", problem.New(problem.Protected, n.Name+" of "+d.Path,
+			"it is a partition: that would be set for the whole disk, which others use too",
+			"name the whole disk as the source, or leave the "+n.Name+" out of the stack")
 	}
 	return d.Name, nil
+}
+
+// queue returns the kernel name of the block device on top.
+func (b *build) queue() string {
+	return strings.ReplaceAll(strings.TrimPrefix(b.base.block, "/dev/"), "/", "!")
 }
 
 func (e *Env) schedulerOf(device string) string {
@@ -97,17 +109,19 @@ func (e *Env) schedulerOf(device string) string {
 // modules lists only those that are loaded.
 var modules = map[string]string{"mq-deadline": "mq-deadline", "kyber": "kyber-iosched", "bfq": "bfq"}
 
-// offers tells whether the kernel has the scheduler for a device, and which
-// one is at work. Writing the name of one that is not listed could load a
-// module, which nothing would unload.
-func (e *Env) offers(device, name string) (active string, err error) {
+// activeScheduler returns the scheduler in use, or an error if the kernel does not list name for the device. Writing
+// a name that is not listed could load a module, which nothing would unload.
+func (e *Env) activeScheduler(device, name string) (active string, err error) {
 	active, offered, err := journal.Choices(e.schedulerOf(device))
 	unsupported := func(why, remedy string) error {
 		return problem.New(problem.Unsupported, fmt.Sprintf("I/O scheduler %s on %s", name, device), why, remedy)
 	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return "", unsupported("the device has no scheduler of its own: it passes I/O on to others, or is gone", "leave the scheduler out of the stack")
+		return "", unsupported(
+			"the device has no scheduler of its own: it passes I/O on to others, or is gone",
+			"leave the scheduler out of the stack",
+		)
 	case err != nil:
 		return "", err
 	case slices.Contains(offered, name):

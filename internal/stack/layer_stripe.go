@@ -14,11 +14,11 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/devmapper"
-	"plimsoll/internal/hostinfo"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/host/devmapper"
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/state/journal"
 	"plimsoll/internal/units"
 )
 
@@ -28,18 +28,23 @@ const defaultStripe = "64KiB" // LVM's own
 // three NVMe drives).
 var lvmStripe = &layer{
 	Def: line.Def{
-		Name: "lvm-stripe", Summary: "one logical volume, striped over all devices", Below: line.Blocks, Gives: line.Block,
-		Options: []line.OptionDef{{Key: "stripe", Value: line.Chunk, Summary: "bytes that lie on one device in a row", Default: defaultStripe}},
+		Name:    "lvm-stripe",
+		Summary: "one logical volume, striped over all devices",
+		Below:   line.Blocks,
+		Gives:   line.Block,
+		Options: []line.OptionDef{
+			{Key: "stripe", Value: line.Chunk, Summary: "bytes that lie on one device in a row", Default: defaultStripe},
+		},
 	},
 	plan: func(line.Node) []string {
 		return []string{"make a volume group of these devices", "make a striped logical volume of it"}
 	},
-	writes: func(s *sketch, n line.Node) {
+	writes: func(s *dryRun, n line.Node) {
 		stripe, _ := sizeOption(n, "stripe", defaultStripe)
 		s.volume(s.blocks, "stripe", stripeOptions(len(s.blocks), stripe))
 	},
 	check: func(_ context.Context, e *Env, n line.Node, _ int64) error {
-		return e.needs(n.Name, []string{"lvm"}, "lvm2", "dm-mod")
+		return e.checkRequirements(n.Name, []string{"lvm"}, "lvm2", "dm-mod")
 	},
 	up: func(ctx context.Context, b *build, n line.Node) error {
 		stripe, err := sizeOption(n, "stripe", defaultStripe)
@@ -56,8 +61,14 @@ var lvmStripe = &layer{
 		}
 		// "0 SECTORS striped MEMBERS SECTORS DEVICE OFFSET ..."
 		f := strings.Fields(table)
-		if len(f) < 5 || f[2] != "striped" || f[3] != strconv.Itoa(len(b.base.blocks)) || f[4] != strconv.FormatInt(stripe/512, 10) {
-			return fmt.Errorf("the logical volume is no stripe of %s over %d devices: device mapper says %q", units.FormatSize(stripe), len(b.base.blocks), table)
+		if len(f) < 5 || f[2] != "striped" || f[3] != strconv.Itoa(len(b.base.blocks)) ||
+			f[4] != strconv.FormatInt(stripe/512, 10) {
+			return fmt.Errorf(
+				"the logical volume is no stripe of %s over %d devices: device mapper says %q",
+				units.FormatSize(stripe),
+				len(b.base.blocks),
+				table,
+			)
 		}
 		b.fact("stripe", fmt.Sprintf("%s over %s", units.FormatSize(stripe), strings.Join(b.base.blocks, ", ")))
 		return nil
@@ -66,12 +77,19 @@ var lvmStripe = &layer{
 
 func stripeOptions(devices int, stripe int64) []string {
 	return []string{
-		"--type", "striped", "--stripes", strconv.Itoa(devices), "--stripesize", strconv.FormatInt(stripe>>10, 10) + "k", "--extents", "100%FREE",
+		"--type",
+		"striped",
+		"--stripes",
+		strconv.Itoa(devices),
+		"--stripesize",
+		strconv.FormatInt(stripe>>10, 10) + "k",
+		"--extents",
+		"100%FREE",
 	}
 }
 
 // volume notes a volume group of devices, with one volume.
-func (s *sketch) volume(devices []string, name string, options []string) {
+func (s *dryRun) volume(devices []string, name string, options []string) {
 	locks := locksDir(s.work, s.name)
 	s.makes(locks)
 	g := &group{name: "plimsoll-" + s.Run + "-…", config: lvmConfig(devices, locks)}
@@ -84,7 +102,7 @@ func (s *sketch) volume(devices []string, name string, options []string) {
 	s.makes(s.block)
 }
 
-// locksDir is where LVM keeps its locks for a stack.
+// locksDir returns the directory of LVM's locks for a stack.
 func locksDir(work, name string) string { return filepath.Join(work, name+"-lvm") }
 
 func (g *group) memberArgv(id, device string) []string {
@@ -100,9 +118,8 @@ func (g *group) volumeArgv(name string, options []string) []string {
 	return append(argv, g.name)
 }
 
-// needs tells what a layer lacks on this host: root, a program, or a part of
-// the kernel.
-func (e *Env) needs(what string, programs []string, pkg string, modules ...string) error {
+// checkRequirements returns an error if this host lacks what a layer requires: root, programs, or modules.
+func (e *Env) checkRequirements(what string, programs []string, pkg string, modules ...string) error {
 	if err := needRoot(what); err != nil {
 		return err
 	}
@@ -125,16 +142,15 @@ type group struct {
 	config string // of every command of LVM
 }
 
-// notInGroup is what the name of a volume group may not contain (lvm(8)).
-var notInGroup = regexp.MustCompile(`[^A-Za-z0-9_.+-]`)
+// badGroupChars matches characters that a volume group's name may not contain (lvm(8)).
+var badGroupChars = regexp.MustCompile(`[^A-Za-z0-9_.+-]`)
 
-// ownName carries the run's name, or its end, which tells runs apart, and is
-// nobody else's.
-func (b *build) ownName() string {
+// groupName returns a name that contains the run's id, or its end, and is unique to this stack.
+func (b *build) groupName() string {
 	// Device mapper takes 127 characters with the volume's, and hyphens count
 	// twice.
 	const most = 48
-	run := notInGroup.ReplaceAllString(b.env.RunID, "_")
+	run := badGroupChars.ReplaceAllString(b.env.RunID, "_")
 	return "plimsoll-" + run[max(len(run)-most, 0):] + "-" + uuid.NewString()[:8]
 }
 
@@ -144,7 +160,7 @@ func (b *build) volumeGroup(ctx context.Context, devices []string) (*group, erro
 	if err := b.mkdir(ctx, locks); err != nil {
 		return nil, err
 	}
-	g := &group{name: b.ownName(), config: lvmConfig(devices, locks)}
+	g := &group{name: b.groupName(), config: lvmConfig(devices, locks)}
 	change := &volumeGroupChange{Name: g.name}
 	for _, d := range devices {
 		change.Members = append(change.Members, member{Device: d, UUID: volumeUUID()})
@@ -159,9 +175,8 @@ func (b *build) volumeGroup(ctx context.Context, devices []string) (*group, erro
 	})
 }
 
-// lvmConfig has LVM see the stack's own devices and nothing else of the host,
-// whatever the host's configuration says; keep no copies of its metadata; and
-// start no daemon. Where there is no udev, it makes device nodes itself.
+// lvmConfig returns a configuration that restricts LVM to the stack's own devices, keeps no copies of its metadata,
+// and starts no daemon, regardless of the host's configuration. Without udev, LVM makes device nodes itself.
 func lvmConfig(devices []string, locks string) string {
 	var accept []string
 	for _, d := range devices {
@@ -176,7 +191,7 @@ func lvmConfig(devices []string, locks string) string {
 	return config + "}"
 }
 
-// udevRuns tells whether udev makes the links of devices.
+// udevRuns reports whether udev makes the links of devices.
 func udevRuns() bool {
 	_, err := os.Stat("/run/udev/control")
 	return err == nil
@@ -213,7 +228,7 @@ func (g *group) volume(ctx context.Context, b *build, name string, options []str
 	return strings.Join(lines, "\n"), nil
 }
 
-// deviceSize gives the bytes of a block device.
+// deviceSize returns the size of a block device in bytes.
 func deviceSize(path string) (int64, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -255,9 +270,8 @@ func (c *volumeGroupChange) Check(s journal.Scope) error {
 	return errors.Join(s.Matches("name of a run's volume group", c.Name, ownName), checkMembers(s, c.Members))
 }
 
-// Undo takes away what the kernel has of the group, and then the signatures:
-// without them there is no group. It asks LVM nothing, which would look at
-// every device of the host.
+// Undo removes the group's devices from the kernel, and then the signatures, without which there is no group. It runs
+// no LVM command, which would scan every device of the host.
 func (c *volumeGroupChange) Undo(ctx context.Context, mark string) error {
 	if err := journal.EndMarked(ctx, mark); err != nil {
 		return err
@@ -288,12 +302,14 @@ func (c *logicalVolumeChange) Prepare() error { return nil }
 
 // Check implements Change.
 func (c *logicalVolumeChange) Check(s journal.Scope) error {
-	return errors.Join(s.Matches("name of a run's volume group", c.Group, ownName), s.OneOf("logical volume of a run", c.Name, "stripe", "pool"))
+	return errors.Join(
+		s.Matches("name of a run's volume group", c.Group, ownName),
+		s.OneOf("logical volume of a run", c.Name, "stripe", "pool"),
+	)
 }
 
-// Undo takes the volume out of the kernel, with its hidden parts and with the
-// thin devices that an engine made of it. What LVM has written of it goes away
-// with the group.
+// Undo removes the volume from the kernel, with its hidden parts and with the thin devices that an engine made of it.
+// LVM's metadata is removed with the group.
 func (c *logicalVolumeChange) Undo(ctx context.Context, mark string) error {
 	if err := journal.EndMarked(ctx, mark); err != nil {
 		return err
@@ -301,8 +317,8 @@ func (c *logicalVolumeChange) Undo(ctx context.Context, mark string) error {
 	return removeMapped(ctx, ofGroup(devmapper.VolumeName(c.Group, c.Name)))
 }
 
-// removeLinks removes a directory of links below /dev, which LVM makes itself
-// where there is no udev. What is no link is not LVM's, and stays.
+// removeLinks removes a directory of links below /dev, which LVM makes itself where there is no udev. Anything but a
+// link is not LVM's, and stays.
 func removeLinks(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/journal"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/state/journal"
 	"plimsoll/internal/units"
 )
 
@@ -29,11 +29,16 @@ type pool struct {
 
 var loopLVM = &layer{
 	Def: line.Def{
-		Name: "thin", Summary: "a thin pool that Docker makes over sparse files, for devicemapper", Below: line.FileSystem, Gives: line.Pool,
-		Options: []line.OptionDef{{Key: "loop-lvm", Value: line.Flag, Summary: "over loop devices on sparse files", Required: true}},
+		Name:    "thin",
+		Summary: "a thin pool that Docker makes over sparse files, for devicemapper",
+		Below:   line.FileSystem,
+		Gives:   line.Pool,
+		Options: []line.OptionDef{
+			{Key: "loop-lvm", Value: line.Flag, Summary: "over loop devices on sparse files", Required: true},
+		},
 	},
 	check: func(_ context.Context, e *Env, n line.Node, _ int64) error { return e.needsThin(n.String()) },
-	writes: func(s *sketch, _ line.Node) {
+	writes: func(s *dryRun, _ line.Node) {
 		s.root = engineRoot(s.dir)
 		s.makes(someLoop + ", new loop devices of Docker's on files in " + s.root)
 	},
@@ -49,12 +54,12 @@ var directLVM = &layer{
 		Options: []line.OptionDef{{Key: "direct-lvm", Value: line.Flag, Summary: "on the device itself", Required: true}},
 	},
 	check: func(_ context.Context, e *Env, n line.Node, _ int64) error {
-		if err := e.needs(n.String(), []string{"lvm"}, "lvm2"); err != nil {
+		if err := e.checkRequirements(n.String(), []string{"lvm"}, "lvm2"); err != nil {
 			return err
 		}
 		return e.needsThin(n.String())
 	},
-	writes: func(s *sketch, _ line.Node) {
+	writes: func(s *dryRun, _ line.Node) {
 		s.volume([]string{s.block}, "pool", poolOptions)
 		s.root = poolRoot(s.work, s.name)
 	},
@@ -62,12 +67,16 @@ var directLVM = &layer{
 	up:   upDirectLVM,
 }
 
-// deviceMapper on a file system is what the engine does when it is told
-// nothing else: loop-lvm.
+// deviceMapper is the engine's default on a file system: loop-lvm.
 var deviceMapper = &layer{
-	Def:  line.Def{Name: "devicemapper", Summary: "writable layer on a thin device, as thin(loop-lvm) > devicemapper; gone from engine 25", Below: line.FileSystem, Gives: line.View},
+	Def: line.Def{
+		Name:    "devicemapper",
+		Summary: "writable layer on a thin device, as thin(loop-lvm) > devicemapper; gone from engine 25",
+		Below:   line.FileSystem,
+		Gives:   line.View,
+	},
 	plan: planDeviceMapper,
-	writes: func(s *sketch, n line.Node) {
+	writes: func(s *dryRun, n line.Node) {
 		loopLVM.writes(s, n)
 		s.engine(n.Name, s.root)
 	},
@@ -84,9 +93,14 @@ var deviceMapper = &layer{
 }
 
 var deviceMapperOnPool = &layer{
-	Def:    line.Def{Name: "devicemapper", Summary: "writable layer on a device of the thin pool; gone from engine 25", Below: line.Pool, Gives: line.View},
+	Def: line.Def{
+		Name:    "devicemapper",
+		Summary: "writable layer on a device of the thin pool; gone from engine 25",
+		Below:   line.Pool,
+		Gives:   line.View,
+	},
 	plan:   planDeviceMapper,
-	writes: func(s *sketch, n line.Node) { s.engine(n.Name, s.root) },
+	writes: func(s *dryRun, n line.Node) { s.engine(n.Name, s.root) },
 	check:  func(context.Context, *Env, line.Node, int64) error { return checkEngine() },
 	up:     upDeviceMapper,
 	place:  placeOnThinDevice,
@@ -98,7 +112,7 @@ func planDeviceMapper(line.Node) []string {
 
 // needsThin wants dmsetup for what comes with it: udev's rules for mapped devices.
 func (e *Env) needsThin(what string) error {
-	return e.needs(what, []string{"dmsetup"}, "dmsetup", "dm-mod", "dm-thin-pool")
+	return e.checkRequirements(what, []string{"dmsetup"}, "dmsetup", "dm-mod", "dm-thin-pool")
 }
 
 // thinShare is the share of a pool that its thin devices may fill: the engine
@@ -113,7 +127,7 @@ func (p *pool) limit(bytes int64) {
 	p.options = append(p.options, fmt.Sprintf("dm.basesize=%db", size), "dm.override_udev_sync_check=true")
 }
 
-// loopPool has the engine make its own pool in its data-root, a new directory.
+// loopPool lets the engine make its own pool in its data-root, a new directory.
 func (b *build) loopPool(ctx context.Context, root string) error {
 	if err := b.mkdir(ctx, root); err != nil {
 		return err
@@ -130,8 +144,7 @@ func (b *build) loopPool(ctx context.Context, root string) error {
 	return b.do(ctx, &thinPoolChange{DataRoot: b.base.pool.root}, func(string) error { return nil })
 }
 
-// poolOptions make a pool as Docker's documentation has it; what is left is for
-// the metadata.
+// poolOptions make a pool as Docker's documentation does. The rest of the space is for metadata.
 var poolOptions = []string{"--type", "thin-pool", "--extents", "95%FREE", "--chunksize", "512k", "--zero", "n"}
 
 // poolRoot is the data-root of an engine whose images are on a pool.
@@ -139,7 +152,7 @@ func poolRoot(work, name string) string { return filepath.Join(work, name+"-engi
 
 func upDirectLVM(ctx context.Context, b *build, n line.Node) error {
 	// Only pools that are made here need it; lvcreate tells in many words.
-	if err := b.env.needs(n.String(), []string{"thin_check"}, "thin-provisioning-tools"); err != nil {
+	if err := b.env.checkRequirements(n.String(), []string{"thin_check"}, "thin-provisioning-tools"); err != nil {
 		return err
 	}
 	group, err := b.volumeGroup(ctx, []string{b.base.block})
@@ -170,7 +183,7 @@ func placeOnThinDevice(ctx context.Context, p *Place) error {
 	if err != nil {
 		return err
 	}
-	c := p.execute.(*contained).container
+	c := p.execute.(*containerExecutor).container
 	p.holds, err = c.ThinDevice(ctx)
 	if err != nil {
 		return err

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/hostinfo"
-	"plimsoll/internal/hosttest"
-	"plimsoll/internal/nvme"
+	"plimsoll/internal/host/hostinfo"
+	"plimsoll/internal/host/nvme"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 	hostNQN = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-3333-4444-555555555555"
 )
 
-// initiator gives an Env of a host whose kernel can connect over TCP.
+// initiator returns an Env of a host whose kernel can connect over TCP.
 func initiator(t *testing.T) *Env {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -78,7 +78,11 @@ func TestNVMeOFThatCannotBe(t *testing.T) {
 	e := initiator(t)
 	e.Allow = []Permission{{Device: nqn}}
 	open := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(open, []byte("DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"), 0o644); err != nil {
+	if err := os.WriteFile(
+		open,
+		[]byte("DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"),
+		0o644,
+	); err != nil {
 		t.Fatal(err)
 	}
 	for options, why := range map[string]string{
@@ -96,7 +100,7 @@ func TestNVMeOFThatCannotBe(t *testing.T) {
 			t.Errorf("%s: got %v", options, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "AAECAwQ") {
-			t.Errorf("the secret is told: %v", err)
+			t.Errorf("the secret is shown: %v", err)
 		}
 	}
 	if err := os.Remove(filepath.Join(e.Host.Etc, "nvme/hostnqn")); err != nil {
@@ -115,9 +119,20 @@ func TestNVMeOFThatCannotBe(t *testing.T) {
 // A remote device that somebody connected is protected alike: its path will be
 // another device's.
 func TestARemoteDeviceIsNotNamedByItsPath(t *testing.T) {
-	root := hosttest.Recorded(t, "../hostinfo/testdata/initiator.txtar")
+	root := hosttest.Recorded(t, "../host/hostinfo/testdata/initiator.txtar")
 	h := hostinfo.New()
-	h.Roots.Proc, h.Roots.Sys, h.Dev, h.Path = filepath.Join(root, "proc"), filepath.Join(root, "sys"), filepath.Join(root, "dev"), []string{filepath.Join(root, "bin")}
+	h.Roots.Proc, h.Roots.Sys, h.Dev, h.Path = filepath.Join(
+		root,
+		"proc",
+	), filepath.Join(
+		root,
+		"sys",
+	), filepath.Join(
+		root,
+		"dev",
+	), []string{
+		filepath.Join(root, "bin"),
+	}
 	for _, c := range []struct {
 		device, destroy string
 		allowed         bool
@@ -135,7 +150,7 @@ func TestARemoteDeviceIsNotNamedByItsPath(t *testing.T) {
 			t.Errorf("%s with --destroy %s: %v", c.device, c.destroy, err)
 		}
 		if err != nil && strings.Contains(c.device, "2n1") && !strings.Contains(err.Error(), "--destroy uuid:"+nsUUID) {
-			t.Errorf("%s: it is not told how to name it: %v", c.device, err)
+			t.Errorf("%s: it is not shown how to name it: %v", c.device, err)
 		}
 	}
 }
@@ -146,19 +161,21 @@ func TestASubsystemIsOccupiedWhateverTheTransport(t *testing.T) {
 	tcp := parse(t, "nvmeof(transport=tcp, addr=10.0.0.1, nqn="+nqn+") > xfs")
 	rdma := parse(t, "nvmeof(transport=rdma, addr=10.0.1.1, nqn="+nqn+", uuid="+nsUUID+")")
 	other := parse(t, "nvmeof(transport=tcp, addr=10.0.0.1, nqn="+nqn+"7)")
-	if e.Occupies(tcp)[0] == "" || !slices.Equal(e.Occupies(tcp), e.Occupies(rdma)) || slices.Equal(e.Occupies(tcp), e.Occupies(other)) {
+	if e.Occupies(tcp)[0] == "" || !slices.Equal(e.Occupies(tcp), e.Occupies(rdma)) ||
+		slices.Equal(e.Occupies(tcp), e.Occupies(other)) {
 		t.Errorf("occupied are %q, %q, %q", e.Occupies(tcp), e.Occupies(rdma), e.Occupies(other))
 	}
 	if marks := Marks(tcp); len(marks) != 1 || marks[0] != result.MarkRemote {
 		t.Errorf("marked %v", marks)
 	}
-	if !WritesDevice(tcp) || WritesDevice(parse(t, "loop")) || !WritesDevice(parse(t, "uuid:"+nsUUID)) || !WritesDevice(parse(t, "/dev/nvme0n1 > xfs")) {
-		t.Error("which stacks overwrite a device is not told")
+	if !WritesDevice(tcp) || WritesDevice(parse(t, "loop")) || !WritesDevice(parse(t, "uuid:"+nsUUID)) ||
+		!WritesDevice(parse(t, "/dev/nvme0n1 > xfs")) {
+		t.Error("which stacks overwrite a device is not shown")
 	}
 }
 
 func TestCutLimitIsOfOurTimeouts(t *testing.T) {
 	if nvme.CutLimit.Seconds() != 20 {
-		t.Errorf("docs/nvme-of.md says that a cut ends I/O within 20 s, and it is %s", nvme.CutLimit)
+		t.Errorf("docs/how-to/nvme-over-fabrics.md says that a cut ends I/O within 20 s, and it is %s", nvme.CutLimit)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/stack/fsoption"
+	"plimsoll/internal/testkit/hosttest"
 )
 
-var update = flag.Bool("update", false, "rewrite the options of mkfs and mount in docs/stacks.md")
+var update = flag.Bool("update", false, "rewrite the options of mkfs and mount in docs/reference/stacks.md")
 
 // listed writes options that have the same values on one line.
 func listed(out *strings.Builder, indent string, o fsoption.Options) {
@@ -28,6 +28,9 @@ func listed(out *strings.Builder, indent string, o fsoption.Options) {
 	}
 	for _, value := range slices.Sorted(maps.Keys(names)) {
 		text := strings.Join(names[value], ", ")
+		if features, are := strings.CutPrefix(value, "a list of "); are {
+			value = "a list of `" + strings.ReplaceAll(features, ", ", "`, `") + "`"
+		}
 		if value != "" {
 			text += ": " + value
 		}
@@ -35,12 +38,13 @@ func listed(out *strings.Builder, indent string, o fsoption.Options) {
 	}
 }
 
-// docs/stacks.md lists every option of mkfs and mount that is taken.
+// docs/reference/stacks.md lists every option of mkfs and mount that is taken.
 func TestDocsListTheOptionsTaken(t *testing.T) {
 	var out strings.Builder
 	for _, o := range []fsoption.Options{ext4Mkfs, ext4Mount, xfsMkfs, xfsMount, btrfsMkfs, btrfsMount} {
 		fmt.Fprintf(&out, "\n%s:\n\n", o.Of)
 		listed(&out, "", o)
 	}
-	hosttest.Listed(t, "../../docs/stacks.md", "options", "go test ./internal/stack -run Docs -update", out.String(), *update)
+	hosttest.Listed(t, "../../docs/reference/stacks.md", "options", "go test ./internal/stack -run Docs -update",
+		out.String(), *update)
 }

@@ -71,6 +71,10 @@ func TestOptionsThatLeaveTheStackAreRefused(t *testing.T) {
 		{`loop > ext4(mount="noatime,,discard")`, "empty option"},
 		{`loop > xfs > volume(driver="../../../etc/x")`, `"../../../etc/x" is none of its values`},
 		{`loop > xfs > volume(driver="vfs --config-file=/etc/x")`, "is none of its values"},
+		{`loop > iocost(min="50 max=1")`, "it takes a number"},
+		{`loop > iocost(rbps="1 8:0 enable=0")`, "it takes a size"},
+		{`loop > iocost(rseqiops=0.5)`, "it takes a whole number"},
+		{`loop > iocost(rpct=101)`, "it takes a number"},
 		{`nvmeof(transport="tcp,traddr=10.0.0.1")`, "is none of its values"},
 	} {
 		problems := problemsOf(t, test.line)
@@ -113,6 +117,7 @@ func TestOptionsThatStayInTheStackAreTaken(t *testing.T) {
 		`loop > xfs(mkfs="-b size=4096 -d agcount=4,su=64k,sw=3 -i size=512,sparse=1,nrext64 -l size=64m,su=4k,version=2 -m crc=1,reflink=0 -n ftype=1 -s size=4096 -K")`,
 		`loop > xfs(mount="noatime,logbufs=8,logbsize=256k,allocsize=64m,largeio,inode64,swalloc,noquota")`,
 		`loop > btrfs(mkfs="--csum xxhash -n 16k -m single --data=dup -O no-holes,^extref -L x --mixed", mount="compress=zstd:3,ssd,discard=async,space_cache=v2,max_inline=0,nodatacow")`,
+		`loop > iocost(rbps=1GiB, rseqiops=90000, rrandiops=90000, min=50.5, max=100, rpct=95, rlat=2500) > ext4`,
 		`loop > xfs > volume(driver=fuse-overlayfs)`,
 		`loop > ext4 > volume(driver=devicemapper)`,
 	} {

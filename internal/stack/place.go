@@ -11,28 +11,27 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/blockdev"
-	"plimsoll/internal/cgroup"
-	"plimsoll/internal/container"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/host/blockdev"
+	"plimsoll/internal/host/cgroup"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/stack/container"
+	"plimsoll/internal/state/journal"
 	"plimsoll/internal/workload"
 )
 
-// PlaceConfig says which place an instance gets on a base.
+// PlaceConfig describes the place of an instance on a base.
 type PlaceConfig struct {
 	Number int // from 0
-	Of     int // places that the base will have; 0 is 1
-	// Group is a miniature that the instance is in, made with cgroup.Options.Limits; nil for none.
+	Of     int // number of places that the base will have; 0 is 1
+	// Group is a scaled-down host that the instance is in, made with cgroup.Options.Limits; nil for none.
 	Group *cgroup.Group
-	// ShareDevices puts the instance's block I/O under the miniature's limits on devices. With version 1 of
-	// control groups it can then have none of its own.
+	// ShareDevices puts the instance's block I/O under the scaled-down host's limits on devices. With version 1 of
+	// cgroups it can then have none of its own.
 	ShareDevices bool
-	// Limits asks for a place that can carry limits. In a miniature, and in a container, it can in any case.
+	// Limits asks for a place that can carry limits. In a scaled-down host, and in a container, it can in any case.
 	Limits bool
-	// Root is what the container's programs come from; nil for those of this host. A place of each
-	// root can have the same number.
+	// Root has the container's programs; nil for those of this host. A place of each root can have the same number.
 	Root *container.Root
 }
 
@@ -54,7 +53,7 @@ type Place struct {
 
 	base    *Base
 	config  PlaceConfig
-	group   *cgroup.Group // in the miniature; nil for none
+	group   *cgroup.Group // in the scaled-down host; nil for none
 	dir     string        // of its files on the host, where it has one
 	holds   string        // block device that holds the workload's files, when it is not the one below the base
 	files   string        // where the host finds these files then
@@ -65,35 +64,48 @@ type Place struct {
 
 // executor runs a step's process and waits for it.
 type executor interface {
-	// stepGroup is the control group that steps run in, and nothing else; the
+	// stepGroup is the cgroup that steps run in, and nothing else; the
 	// error is why they have none of their own.
 	stepGroup() (*cgroup.Group, error)
-	// ownGroup is that of all that runs for the steps: it is stepGroup, or above it.
+	// ownGroup returns the cgroup of all processes of the steps: stepGroup or a parent of it.
 	ownGroup() (*cgroup.Group, error)
 	exec(ctx context.Context, p process) (workload.Exit, error)
-	// sees translates a scratch directory of the host to what the process sees.
-	sees(scratch string) string
+	// pathInside returns the path of a scratch directory as the process sees it.
+	pathInside(scratch string) string
 }
 
-// process is what an executor runs.
+// process describes a process for an executor.
 type process struct {
 	argv   []string
 	dir    string          // as the process sees it
-	enough <-chan struct{} // when closed, the process is to end by itself; nil for never
-	signal unix.Signal     // that asks it to
+	enough <-chan struct{} // closed to ask the process to end; nil for never
+	signal unix.Signal     // sent to ask it to end
+	stdin  string          // that it reads; "" for nothing
 }
 
 // Place makes a place on the base. All places of a base are of as many.
 func (b *Base) Place(ctx context.Context, config PlaceConfig) (*Place, error) {
 	config.Of = max(1, config.Of)
-	if err := b.checkPlace(config); err != nil {
+	p, err := b.newPlace(config)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.up(ctx); err != nil {
+		return nil, errors.Join(err, p.Down(context.WithoutCancel(ctx)))
+	}
+	return p, nil
+}
+
+// newPlace enters a place among those of the base.
+func (b *Base) newPlace(config PlaceConfig) (*Place, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err := b.checkPlace(config)
+	if err != nil {
 		return nil, err
 	}
 	p := &Place{base: b, config: config, Devices: b.Devices, Disks: b.Disks}
 	b.places = append(b.places, p)
-	if err := p.up(ctx); err != nil {
-		return nil, errors.Join(err, p.Down(context.WithoutCancel(ctx)))
-	}
 	return p, nil
 }
 
@@ -147,7 +159,7 @@ func (p *Place) up(ctx context.Context) error {
 	return p.size()
 }
 
-// join makes the group of the place in the miniature.
+// join makes the group of the place in the scaled-down host.
 func (p *Place) join(ctx context.Context) error {
 	o := cgroup.Options{Limits: true, Below: p.config.Group}
 	if p.base.view == nil { // else the container has a group of its own, and is moved
@@ -156,7 +168,7 @@ func (p *Place) join(ctx context.Context) error {
 	group, made, err := cgroup.New(ctx, p.base.env.Journal, p.base.env.GroupName(), o)
 	p.undo = append(p.undo, made...)
 	if err != nil {
-		return fmt.Errorf("make a control group below %s: %w", p.config.Group.Path(), err)
+		return fmt.Errorf("make a cgroup below %s: %w", p.config.Group.Path(), err)
 	}
 	p.group = group
 	return nil
@@ -201,9 +213,8 @@ func (b *Base) free() (int64, error) {
 	return freeBytes(b.dir)
 }
 
-// size tells how much may be written to the place: what is free when it is made, which
-// the places of a base share. Whether all that is to be written fits is checked before
-// anything is made, see Env.Check.
+// size sets how much may be written to the place: the free space when it is made, which the places of a base share.
+// Env.Check has already checked that the workloads fit.
 func (p *Place) size() error {
 	b := p.base
 	switch {
@@ -227,34 +238,47 @@ func (p *Place) fact(name, value string) {
 // Down takes the place away, with what its workloads wrote; what is written to the only
 // place of a base goes with the base.
 func (p *Place) Down(ctx context.Context) error {
-	err := p.base.env.Journal.UndoEach(ctx, p.undo)
-	p.undo = nil
-	if in, ok := p.execute.(*contained); ok {
-		in.container.Forget()
-	}
-	if p.name != "" {
-		delete(p.base.engine.taken, p.name)
-	}
-	p.base.places = slices.DeleteFunc(p.base.places, func(other *Place) bool { return other == p })
+	err := p.takeDown(ctx)
+	p.forget()
 	return err
 }
 
-// StepGroup returns the control group that the place's steps run in, and nothing
+// takeDown undoes what was made for the place alone: others may be taken down meanwhile.
+func (p *Place) takeDown(ctx context.Context) error {
+	err := p.base.env.Journal.UndoEach(ctx, p.undo)
+	p.undo = nil
+	return err
+}
+
+// forget has the base know nothing of the place.
+func (p *Place) forget() {
+	if in, ok := p.execute.(*containerExecutor); ok {
+		in.container.Forget()
+	}
+	if p.name != "" {
+		p.base.engine.giveBack(p.name)
+	}
+	p.base.mu.Lock()
+	defer p.base.mu.Unlock()
+	p.base.places = slices.DeleteFunc(p.base.places, func(other *Place) bool { return other == p })
+}
+
+// StepGroup returns the cgroup that the place's steps run in, and nothing
 // else. The error is why they have none of their own, and run where we do.
 func (p *Place) StepGroup() (*cgroup.Group, error) { return p.execute.stepGroup() }
 
-// OwnGroup returns the control group of all that runs for the place's steps: the steps
+// OwnGroup returns the cgroup of all that runs for the place's steps: the steps
 // themselves, and a container's engine with all its containers. Of a container in a
-// miniature it has the engine alone; the container is below the miniature's group. The
+// scaled-down host it has the engine alone; the container is below the scaled-down host's group. The
 // error is why there is none.
 func (p *Place) OwnGroup() (*cgroup.Group, error) { return p.execute.ownGroup() }
 
-// Limit sets all limits of the place's steps, and takes away those that are 0. It returns
-// what the kernel holds then.
+// Limit sets all limits of the place's steps, and removes those that are 0. It returns the limits as the kernel
+// reports them.
 func (p *Place) Limit(l result.Limits) (readBack result.Limits, err error) {
 	group, none := p.StepGroup()
 	if none != nil {
-		return readBack, fmt.Errorf("limit place %d of stack %s: its steps have no control group: %w",
+		return readBack, fmt.Errorf("limit place %d of stack %s: its steps have no cgroup: %w",
 			p.config.Number, p.base.line, none)
 	}
 	readBack, err = group.Limit(l, p.LimitDevices())
@@ -277,7 +301,7 @@ func (p *Place) ReadBack() (result.Limits, error) {
 // from this host's. It stands for that namespace as long as the place is there, whatever becomes
 // of the processes in it.
 func (p *Place) Network() (string, error) {
-	in, ok := p.execute.(*contained)
+	in, ok := p.execute.(*containerExecutor)
 	if !ok {
 		return "", fmt.Errorf("place %d of stack %s has no network of its own: it has no container", p.config.Number,
 			p.base.line)
@@ -289,7 +313,7 @@ func (p *Place) Network() (string, error) {
 func (b *Base) InMemory() bool { return slices.Contains(Marks(b.line), result.MarkMemory) }
 
 // LimitDevices returns the MAJ:MIN of the devices that limits on the base's devices are
-// set for, as on those of a miniature that its places share: the topmost one. It is
+// set for, as on those of a scaled-down host that its places share: the topmost one. It is
 // empty for a stack in memory.
 func (b *Base) LimitDevices() []string { return b.limitDevices(b.Devices) }
 

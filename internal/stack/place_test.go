@@ -13,10 +13,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/cgroup"
-	"plimsoll/internal/hosttest"
+	"plimsoll/internal/host/cgroup"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/testkit/hosttest"
 	"plimsoll/internal/workload"
 )
 
@@ -44,7 +44,7 @@ func places(t *testing.T, e *Env, text string, of int, config PlaceConfig) (*Bas
 	return base, all
 }
 
-// miniature makes a group that goes after the base that is brought up then.
+// scaled-down host makes a group that goes after the base that is brought up then.
 func miniature(t *testing.T, e *Env) *cgroup.Group {
 	t.Helper()
 	g, made, err := cgroup.New(t.Context(), e.Journal, e.GroupName(), cgroup.Options{Limits: true})
@@ -157,7 +157,7 @@ func TestPlacesHaveLimitsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// A miniature's limits hold for all that is in it, containers or not.
+// A scaled-down host's limits hold for all that is in it, containers or not.
 func TestPlacesInAMiniature(t *testing.T) {
 	hosttest.Exclusive(t)
 	for _, text := range []string{
@@ -186,16 +186,16 @@ func TestPlacesInAMiniature(t *testing.T) {
 			}
 			u, err := mini.Usage()
 			if err != nil || u.CPU == 0 || u.Memory.PeakBytes == 0 || u.Devices[base.LimitDevices()[0]].Reads < 500 {
-				t.Errorf("the miniature has used %+v (%v)", u, err)
+				t.Errorf("the scaled-down host has used %+v (%v)", u, err)
 			}
-			// A limit of a place leaves those of the miniature alone.
+			// A limit of a place leaves those of the scaled-down host alone.
 			if _, err := both[0].Limit(result.Limits{}); err != nil {
 				t.Error(err)
 			}
 			if got, err := mini.Limits(base.LimitDevices()); err != nil || got != limits {
 				t.Errorf("%+v, %v", got, err)
 			}
-			dead, ok := both[0].execute.(*contained)
+			dead, ok := both[0].execute.(*containerExecutor)
 			if !ok {
 				return
 			}
@@ -210,7 +210,7 @@ func TestPlacesInAMiniature(t *testing.T) {
 	}
 }
 
-// Where an engine dies, what ran in a miniature for it is found there and ended.
+// Where an engine dies, what ran in a scaled-down host for it is found there and ended.
 func TestAnEngineDiesWithPlacesInAMiniature(t *testing.T) {
 	hosttest.Exclusive(t)
 	e := newEnv(t)
@@ -234,7 +234,7 @@ func TestAnEngineDiesWithPlacesInAMiniature(t *testing.T) {
 	}
 	var pids []int
 	for _, p := range both {
-		pids = append(pids, p.execute.(*contained).container.PID())
+		pids = append(pids, p.execute.(*containerExecutor).container.PID())
 	}
 	for _, pid := range pids {
 		if err := unix.Kill(pid, 0); err != nil {
@@ -245,7 +245,10 @@ func TestAnEngineDiesWithPlacesInAMiniature(t *testing.T) {
 		t.Error(err)
 	}
 	for _, pid := range pids {
-		if state, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err == nil && !strings.Contains(string(state), ") Z ") {
+		if state, err := os.ReadFile(
+			"/proc/" + strconv.Itoa(pid) + "/stat",
+		); err == nil &&
+			!strings.Contains(string(state), ") Z ") {
 			t.Errorf("container %d is left: %s", pid, state)
 		}
 	}
@@ -298,4 +301,5 @@ func TestVolumesOfTwoBasesAtOnce(t *testing.T) {
 func TestPlacesAreUndoneAfterACrash(t *testing.T) {
 	hosttest.Exclusive(t)
 	crashes(t, 2, "loop(size=640MiB) > xfs > overlay2", "*journal.Cgroup", "*container.containerChange")
+	crashes(t, 2, "loop(size=640MiB) > xfs > overlayfs(volatile)", "*journal.Mount")
 }

@@ -10,11 +10,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/hostinfo"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // Permission is one --destroy: a device that the user gives up to be
@@ -23,12 +23,11 @@ type Permission struct {
 	Device   string // path, by-id name, serial, uuid:UUID, nguid:NGUID, or the NQN of a target's subsystem
 	Overlook []hostinfo.Cause
 
-	found bool // Device is the path of what the user named otherwise
+	resolved bool // Device is the path of the device that the user named otherwise
 }
 
-// overlookable are the causes that a user may wave aside for one device. What
-// is in use (mounted, swap, held by another device) has to be given up first:
-// writing below it harms whoever uses it.
+// overlookable are the objections that a user may override for one device. A device in use (mounted, swap, held by
+// another device) must be released first: overwriting it harms its users.
 var overlookable = []hostinfo.Cause{hostinfo.CausePartitioned, hostinfo.CauseSignature}
 
 // ParsePermission reads DEVICE or DEVICE=CAUSE,CAUSE.
@@ -54,17 +53,26 @@ func ParsePermission(text string) (Permission, error) {
 	return p, nil
 }
 
-// allowed finds the block device that a source names and tells whether it may
-// be overwritten.
-func (e *Env) allowed(n line.Node, need int64) (hostinfo.Device, error) {
-	return e.Overwritable(named(n), need)
+// overwritableSource returns the block device that a source names, or an error if it may not be overwritten.
+func (e *Env) overwritableSource(n line.Node, need int64) (hostinfo.Device, error) {
+	return e.Overwritable(permissionName(n), need)
 }
 
-// Overwritable finds the block device of that name (a path, by-id name, serial,
-// UUID or NGUID) and tells whether it may be overwritten: the user named it,
-// nothing speaks against it, and it holds need bytes. The error is a *Refused.
+// Overwritable returns the block device of that name (a path, by-id name, serial, UUID or NGUID), or an error if it
+// may not be overwritten: the user must have named it, it must be unused and hold need bytes. The error is a problem:
+// Invalid where there is no such device, and otherwise Protected.
 func (e *Env) Overwritable(name string, need int64) (hostinfo.Device, error) {
 	d, err := e.Host.Find(name)
+	if errors.Is(err, problem.Invalid) {
+		return d, problem.New(
+			problem.Invalid,
+			err.Error(),
+			"",
+			"plimsoll doctor lists the devices of this host",
+		).CausedBy(
+			err,
+		)
+	}
 	if err != nil {
 		return d, problem.New(problem.Protected, "block device "+name, err.Error(),
 			"plimsoll doctor lists the devices of this host").CausedBy(err)
@@ -95,23 +103,31 @@ func (e *Env) Overwritable(name string, need int64) (hostinfo.Device, error) {
 		}
 		return refuse("everything on it would be overwritten, and you have not said that it may be", "say so: --destroy "+id)
 	case int64(d.SizeBytes) < need:
-		return refuse(fmt.Sprintf("it is too small: it holds %s, the workloads need %s", units.Bytes(d.SizeBytes), units.Bytes(uint64(need))),
-			"take a larger device, or a smaller size in the workloads")
+		return refuse(
+			fmt.Sprintf(
+				"it is too small: it holds %s, the workloads need %s",
+				units.Bytes(d.SizeBytes),
+				units.Bytes(uint64(need)),
+			),
+			"take a larger device, or a smaller size in the workloads",
+		)
 	}
-	if err := free(d.Path); err != nil {
-		return refuse("another program has it open for itself alone, or uses it: "+err.Error(), "find it with fuser -v "+d.Path+", and end it, if nothing needs it")
+	if err := checkExclusive(d.Path); err != nil {
+		return refuse(
+			"another program has it open for itself alone, or uses it: "+err.Error(),
+			"find it with fuser -v "+d.Path+", and end it, if nothing needs it",
+		)
 	}
 	return d, nil
 }
 
-// freeWait is how long a device may be somebody's alone: programs that look at
-// what was written on one have it so for a moment.
+// freeWait bounds the wait for exclusive use of a device: programs that examine a device after a write hold it for a
+// moment.
 const freeWait = time.Second
 
-// free returns why the kernel does not give a device to one program alone. It
-// is asked for devices only that the user gave up to be overwritten: whoever
-// else asks meanwhile is refused.
-func free(path string) error {
+// checkExclusive returns an error if the kernel refuses exclusive use of a device. It is only called for devices that
+// may be overwritten, since other programs are refused meanwhile.
+func checkExclusive(path string) error {
 	for end := time.Now().Add(freeWait); ; time.Sleep(50 * time.Millisecond) {
 		f, err := os.OpenFile(path, os.O_RDONLY|unix.O_EXCL|unix.O_NONBLOCK, 0)
 		if err == nil {
@@ -126,16 +142,15 @@ func free(path string) error {
 	}
 }
 
-// overlooked gives what the user said about this very device. The path of
-// another host's device is another device's after the next connection: it has
-// to be named by what stays.
+// overlooked returns the objections that the user overrode for this very device. The path of another host's device
+// may name another device after the next connection, so it must be named by an identifier that stays.
 func (e *Env) overlooked(d hostinfo.Device) (causes []hostinfo.Cause, named bool) {
 	for _, p := range e.Allow {
 		other, err := e.Host.Locate(p.Device)
 		if err != nil || other.MajMin != d.MajMin {
 			continue
 		}
-		if d.Namespace != nil && d.Namespace.Remote && strings.Contains(p.Device, "/") && !p.found {
+		if d.Namespace != nil && d.Namespace.Remote && strings.Contains(p.Device, "/") && !p.resolved {
 			continue
 		}
 		named = true

@@ -12,11 +12,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/testkit/hosttest"
 )
 
-// disk gives a block device of the test's own, standing in for a real one.
+// disk returns a block device of the test's own, in place of a real one.
 func disk(t *testing.T, mib int) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "disk.img")
@@ -224,7 +224,9 @@ func TestUnknownDevice(t *testing.T) {
 	hosttest.Exclusive(t)
 	e := newEnv(t)
 	for _, text := range []string{"/dev/nvme9n9 > xfs", "serial:NOSUCH", "by-id:nvme-nosuch"} {
-		if err := e.Check(t.Context(), parse(t, text), 0); !isProblem(err, problem.Protected, "", "") {
+		err := e.Check(t.Context(), parse(t, text), 0)
+		p := problem.Of(err, problem.Invalid)
+		if p == nil || !strings.HasPrefix(p.What, "there is no device ") || p.Remedy == "" {
 			t.Errorf("%s: got %v", text, err)
 		}
 	}

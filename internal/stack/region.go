@@ -11,11 +11,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/blockdev"
-	"plimsoll/internal/hostfs"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/host/blockdev"
+	"plimsoll/internal/host/hostfs"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/state/journal"
 	"plimsoll/internal/units"
 )
 
@@ -26,43 +26,41 @@ import (
 // file, one stack after the other, and each block of trials has a piece of its
 // own, elsewhere on the disk. docs/decisions/0009 has the measurements.
 const (
-	// mostRegions is how many a run makes at most; later blocks use them again
-	// in turn.
-	mostRegions = 8
-	// mostRegionBytes and regionShare limit what all of them take together: so
-	// many bytes, and this share of what is free on their file system. One region
-	// is made in any case.
-	mostRegionBytes = 32 << 30
-	regionShare     = 0.25
-	// spreadShare of what is free then is taken for a moment, to have regions lie
-	// apart from each other.
+	// maxRegions is the number of regions that a run makes at most; later blocks reuse them in turn.
+	maxRegions = 8
+	// maxRegionBytes and regionShare bound the size of all regions together, in bytes and as a share of the free
+	// space on their file system. One region is made in any case.
+	maxRegionBytes = 32 << 30
+	regionShare    = 0.25
+	// spreadShare is the share of the remaining free space that is allocated for a moment, to keep regions apart from
+	// each other.
 	spreadShare = 0.5
 )
 
 // Regions are the pieces of files that a run's loop devices stand on, in turn.
 type Regions struct {
 	slots map[string][]int64     // by directory, "" for the run's own: the size of each loop device that is up at a time
-	used  map[string]int         // by directory: loop devices that have their piece of the region now
-	most  int                    // regions that are of use: one for each block
+	used  map[string]int         // number of loop devices in each directory that have an extent of the region
+	max   int                    // number of useful regions: one for each block
 	files map[string]*regionFile // by directory
 	block int
-	known []result.Region
+	made  []result.Region
 }
 
 // regionFile is a file in a directory that loop devices stand in, which has a
 // piece for each loop device of a stack in every region.
 type regionFile struct {
 	path   string
-	count  int              // of regions
-	pieces map[int][]*piece // of each region, from 1
+	count  int                     // of regions
+	pieces map[int][]*regionExtent // of each region, from 1
 }
 
-// piece is what one loop device stands on.
-type piece struct {
+// regionExtent is the part of a region's file that backs one loop device.
+type regionExtent struct {
 	path          string // of the file
 	offset, bytes int64
 	written       bool
-	extents       []extent // once written; nil when the file system does not tell
+	extents       []extent // on the disk, once written; nil when the file system does not report them
 	number        int      // of the result.Region
 }
 
@@ -70,7 +68,13 @@ type piece struct {
 // nothing is made before a loop device is. Each element is stacks that are up at the
 // same time, mostly one.
 func NewRegions(together [][]line.Line, blocks int) *Regions {
-	r := &Regions{slots: map[string][]int64{}, most: max(1, blocks), files: map[string]*regionFile{}, used: map[string]int{}, block: 1}
+	r := &Regions{
+		slots: map[string][]int64{},
+		max:   max(1, blocks),
+		files: map[string]*regionFile{},
+		used:  map[string]int{},
+		block: 1,
+	}
 	for _, lines := range together {
 		used := map[string]int{}
 		for _, l := range lines {
@@ -80,7 +84,7 @@ func NewRegions(together [][]line.Line, blocks int) *Regions {
 	return r
 }
 
-// plan has a slot for each loop device of a stack, behind those that are used.
+// plan reserves a slot for each loop device of a stack, behind the used ones.
 func (r *Regions) plan(l line.Line, used map[string]int) {
 	for _, n := range l.Sources() {
 		if n.Name != loopSource.Name {
@@ -100,9 +104,8 @@ func (r *Regions) plan(l line.Line, used map[string]int) {
 	}
 }
 
-// Begin has the stacks that come up from now on stand on the region of a
-// block, counted from 1, each on pieces of its own. Those that were up before must
-// be down.
+// Begin selects the region of a block, counted from 1, for stacks that come up from now on. Earlier stacks must be
+// down.
 func (r *Regions) Begin(block int) {
 	r.block = block
 	clear(r.used)
@@ -118,17 +121,16 @@ func (r *Regions) Bytes() (bytes int64) {
 	return bytes
 }
 
-// Known returns the regions that were made so far, in the order of their
-// numbers.
-func (r *Regions) Known() []result.Region { return slices.Clone(r.known) }
+// Made returns the regions made so far, ordered by number.
+func (r *Regions) Made() []result.Region { return slices.Clone(r.made) }
 
 // Continue counts regions on after those that a run had before it was
 // interrupted, whose files are gone.
-func (r *Regions) Continue(known []result.Region) { r.known = slices.Clone(known) }
+func (r *Regions) Continue(known []result.Region) { r.made = slices.Clone(known) }
 
-// takePiece returns what the next loop device of the stack stands on: in the
-// directory that the line names, or in the run's own.
-func (b *build) takePiece(ctx context.Context, named string, size int64) (*piece, error) {
+// nextExtent returns the extent for the next loop device of the stack: in the directory that the line names, or in
+// the run's own.
+func (b *build) nextExtent(ctx context.Context, named string, size int64) (*regionExtent, error) {
 	r := b.env.Regions
 	f, err := r.file(ctx, b.env, named)
 	if err != nil {
@@ -138,7 +140,12 @@ func (b *build) takePiece(ctx context.Context, named string, size int64) (*piece
 	slot := r.used[named]
 	r.used[named]++
 	if slot >= len(f.pieces[index]) || f.pieces[index][slot].bytes < size {
-		return nil, fmt.Errorf("no region of %s was planned for loop device %d of stack %s", units.FormatSize(size), slot+1, b.name)
+		return nil, fmt.Errorf(
+			"no region of %s was planned for loop device %d of stack %s",
+			units.FormatSize(size),
+			slot+1,
+			b.name,
+		)
 	}
 	p := f.pieces[index][slot]
 	if err := p.ready(ctx, b.env); err != nil {
@@ -151,9 +158,9 @@ func (b *build) takePiece(ctx context.Context, named string, size int64) (*piece
 	return p, nil
 }
 
-// number gives a region that was made, or made anew, its number.
+// number assigns a number to a region that was made, or made again.
 func (r *Regions) number(roots hostfs.Roots, f *regionFile, index int) {
-	made := result.Region{Number: len(r.known) + 1, File: f.path}
+	made := result.Region{Number: len(r.made) + 1, File: f.path}
 	for _, p := range f.pieces[index] {
 		made.Bytes += p.bytes
 		made.Extents += len(p.extents)
@@ -165,11 +172,10 @@ func (r *Regions) number(roots hostfs.Roots, f *regionFile, index int) {
 	if chain, err := blockdev.Chain(roots, f.path); err == nil && len(chain) > 0 {
 		made.Device = chain[0].Name
 	}
-	r.known = append(r.known, made)
+	r.made = append(r.made, made)
 }
 
-// file returns the file that loop devices in a directory stand on, and makes it
-// when it is asked for first.
+// file returns the file for loop devices in a directory. The first call makes it.
 func (r *Regions) file(ctx context.Context, e *Env, named string) (*regionFile, error) {
 	if f := r.files[named]; f != nil {
 		return f, nil
@@ -182,27 +188,27 @@ func (r *Regions) file(ctx context.Context, e *Env, named string) (*regionFile, 
 	for _, size := range r.slots[named] {
 		each += roundUp(size)
 	}
-	if err := checkFree(parent, each); err != nil {
+	if err := e.checkFree(parent, each); err != nil {
 		return nil, err
 	}
-	free, err := freeBytes(parent)
+	free, err := e.free(parent)
 	if err != nil {
 		return nil, err
 	}
-	limit := min(mostRegionBytes, int64(regionShare*float64(free)))
+	limit := min(maxRegionBytes, int64(regionShare*float64(free)))
 	path := regionsFile(parent, e.RunID)
 	dir := filepath.Dir(path)
 	f := &regionFile{
 		path:   path,
-		count:  int(max(1, min(mostRegions, int64(r.most), limit/max(1, each)))),
-		pieces: map[int][]*piece{},
+		count:  int(max(1, min(maxRegions, int64(r.max), limit/max(1, each)))),
+		pieces: map[int][]*regionExtent{},
 	}
 	e.trace("reserving %d regions of %s in %s", f.count, units.FormatSize(each), parent)
 	_, err = e.Journal.Do(ctx, &journal.Dir{Path: dir}, func(string) error { return os.Mkdir(dir, 0o700) })
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for the file of loop devices: %w", err)
 	}
-	if err := keepsBlocks(dir); err != nil {
+	if err := overwriteFilesInPlace(dir); err != nil {
 		return nil, err
 	}
 	if err := f.reserve(r.slots[named], each, free); err != nil {
@@ -235,7 +241,7 @@ func (f *regionFile) reserve(sizes []int64, each, free int64) error {
 	for index := 1; index <= f.count; index++ {
 		at := apart * int64(index-1)
 		for _, size := range sizes {
-			f.pieces[index] = append(f.pieces[index], &piece{path: f.path, offset: at, bytes: size})
+			f.pieces[index] = append(f.pieces[index], &regionExtent{path: f.path, offset: at, bytes: size})
 			at += roundUp(size)
 		}
 		if index == f.count || apart == each {
@@ -258,7 +264,12 @@ func giveBack(path string, offset, bytes int64) error {
 		return err
 	}
 	defer file.Close()
-	if err := unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, bytes); err != nil {
+	if err := unix.Fallocate(
+		int(file.Fd()),
+		unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE,
+		offset,
+		bytes,
+	); err != nil {
 		return fmt.Errorf("give back the space between two regions: %w", err)
 	}
 	return nil
@@ -269,7 +280,7 @@ func giveBack(path string, offset, bytes int64) error {
 // next; and takes away what would name the last stack's layers to the tools of
 // the next. Where a stack gave blocks back, or the file system moved them, the
 // region is another one from then on.
-func (p *piece) ready(ctx context.Context, e *Env) error {
+func (p *regionExtent) ready(ctx context.Context, e *Env) error {
 	if p.written {
 		now, err := extentsOf(p.path, p.offset, p.bytes)
 		if err != nil {
@@ -294,12 +305,11 @@ func (p *piece) ready(ctx context.Context, e *Env) error {
 	return nil
 }
 
-// fillChunk is what is written at a time; a multiple of any block size.
+// fillChunk is the size of a write; a multiple of any block size.
 const fillChunk = 4 << 20
 
-// fill writes all of the piece, past the page cache where that can be. What it
-// writes cannot be compressed or shared.
-func (p *piece) fill(ctx context.Context) (err error) {
+// fill writes the whole extent, with direct I/O where possible, with data that cannot be compressed or deduplicated.
+func (p *regionExtent) fill(ctx context.Context) (err error) {
 	file, err := os.OpenFile(p.path, os.O_WRONLY|unix.O_DIRECT|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, unix.EINVAL) {
 		file, err = os.OpenFile(p.path, os.O_WRONLY|unix.O_NOFOLLOW, 0)
@@ -329,9 +339,8 @@ func (p *piece) fill(ctx context.Context) (err error) {
 	return file.Sync()
 }
 
-// blank overwrites both ends of the piece, where file systems, arrays and
-// volume groups say what they are.
-func (p *piece) blank() (err error) {
+// blank overwrites both ends of the extent, which hold the signatures of file systems, arrays and volume groups.
+func (p *regionExtent) blank() (err error) {
 	file, err := os.OpenFile(p.path, os.O_WRONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
@@ -367,8 +376,8 @@ func allocatesAtOnce(dir string) bool {
 	return slices.Contains([]int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC}, st.Type)
 }
 
-// keepsBlocks has btrfs overwrite the blocks of files in dir in their place.
-func keepsBlocks(dir string) error {
+// overwriteFilesInPlace makes btrfs overwrite the blocks of files in dir in their place.
+func overwriteFilesInPlace(dir string) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return err

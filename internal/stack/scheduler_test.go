@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/hosttest"
-	"plimsoll/internal/journal"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/state/journal"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 func TestSchedulersOfAHost(t *testing.T) {

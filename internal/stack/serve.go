@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/cgroup"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/host/cgroup"
+	"plimsoll/internal/state/journal"
 	"plimsoll/internal/workload"
 )
 
@@ -42,11 +42,11 @@ func ends(step *workload.Step) unix.Signal {
 	return unix.SignalNum("SIG" + step.Ends)
 }
 
-// Ended is closed when the process has ended, whether it was asked to or not.
+// Ended returns a channel that is closed when the process has ended, whether it was asked to or not.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
-// Stop asks the process to end, waits until it has, and returns how it did and what it
-// left. Exit.Asked is false where it had ended before.
+// Stop asks the process to end, waits for it, and returns its outputs and exit status. Exit.Asked is false if it had
+// ended before.
 func (s *Server) Stop() (outputs map[string][]byte, exit workload.Exit, err error) {
 	select {
 	case <-s.ended:
@@ -61,8 +61,7 @@ func (s *Server) Stop() (outputs map[string][]byte, exit workload.Exit, err erro
 	return s.outputs, s.exit, s.err
 }
 
-// Outside is where processes of the host run that belong to no place: those that drive
-// what runs in places. They are in a control group of their own, under no limits.
+// Outside runs processes that belong to no place, such as load generators. They share a control group without limits.
 type Outside struct {
 	env  *Env
 	host *host
@@ -81,14 +80,19 @@ func (e *Env) Outside(ctx context.Context) (*Outside, error) {
 // Group returns the control group of its processes. The error is why there is none.
 func (o *Outside) Group() (*cgroup.Group, error) { return o.host.ownGroup() }
 
-// RunBehind is as Place.RunBehind.
+// RunBehind is Place.RunBehind for a process outside of places.
 func (o *Outside) RunBehind(
 	ctx context.Context, gate *Gate, step *workload.Step, scratch string, live func(appended []byte) (enough bool),
 ) (map[string][]byte, workload.Exit, error) {
-	return runStep(ctx, o.env, o.host, stepConfig{gate: gate, step: step, scratch: scratch, live: live, signal: unix.SIGINT})
+	return runStep(
+		ctx,
+		o.env,
+		o.host,
+		stepConfig{gate: gate, step: step, scratch: scratch, live: live, signal: unix.SIGINT},
+	)
 }
 
-// Down takes its control group away.
+// Down removes the control group.
 func (o *Outside) Down(ctx context.Context) error {
 	err := o.env.Journal.UndoEach(ctx, o.undo)
 	o.undo = nil

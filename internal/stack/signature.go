@@ -10,17 +10,17 @@ import (
 	"regexp"
 	"strings"
 
-	"plimsoll/internal/journal"
+	"plimsoll/internal/state/journal"
 )
 
 // member is a device that an array or a volume group is made of.
 type member struct {
 	Device string // path when it was made a member
-	UUID   string // that the run writes on it, as blkid tells it
+	UUID   string // the UUID that the run writes on it, as blkid prints it
 	Serial string // of the device, filled in by Do; "" for one that has none
 }
 
-// memberUUID is how mdadm and LVM write what is on a member.
+// memberUUID matches UUIDs in the form of mdadm and of LVM.
 var memberUUID = regexp.MustCompile(`^[A-Za-z0-9]{4,8}(-[A-Za-z0-9]{4,12}){4,6}$`)
 
 func checkMembers(s journal.Scope, members []member) error {
@@ -50,9 +50,9 @@ func serialOf(name string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// find returns the path of the member: where it was, or, as devices are
-// numbered anew at every boot, where its serial is by now; "" when that does
-// not carry the UUID. The UUID alone would also find a copy of the device.
+// find returns the path of the member, "" if there is none. Devices are renumbered at boot, so that it looks for the
+// serial where the path changed. It checks the UUID in any case, but does not search by it, since a copy of the
+// device would match.
 func (m member) find(ctx context.Context) string {
 	if carries(ctx, m.Device, m.UUID) {
 		return m.Device
@@ -73,9 +73,9 @@ func carries(ctx context.Context, device, uuid string) bool {
 	return err == nil && strings.EqualFold(strings.TrimSpace(string(out)), uuid)
 }
 
-// wipe takes the signatures of members away, so that the devices are as unused
-// as they were found. One with another UUID is somebody else's. What may have
-// been built of a member again is taken apart by free, if not nil, at each try.
+// wipe removes the signatures of members, which leaves the devices as unused as they were found. A device with
+// another UUID is not touched. free, if not nil, is called at each attempt to stop anything that was assembled from a
+// member again.
 func wipe(ctx context.Context, members []member, free func(device string) error) error {
 	for _, m := range members {
 		device := m.find(ctx)
@@ -101,9 +101,11 @@ func wipe(ctx context.Context, members []member, free func(device string) error)
 	return nil
 }
 
-// holders lists what is built on a device: kernel names.
+// holders returns the kernel names of the devices on top of a device.
 func holders(device string) []string {
-	entries, _ := os.ReadDir(filepath.Join("/sys/class/block", kernelName(device), "holders")) // gone: nothing is built on it
+	entries, _ := os.ReadDir(
+		filepath.Join("/sys/class/block", kernelName(device), "holders"),
+	) // gone: nothing is built on it
 	var out []string
 	for _, e := range entries {
 		out = append(out, e.Name())
@@ -111,7 +113,7 @@ func holders(device string) []string {
 	return out
 }
 
-// ownName is how what a run gives a name of its own is called, below /dev too.
+// ownName matches names that a run makes, also below /dev.
 var ownName = regexp.MustCompile(`^plimsoll-[A-Za-z0-9_.+-]+$`)
 
 func devicesOf(members []member) string {

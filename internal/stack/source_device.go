@@ -9,9 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/state/filelock"
 )
 
 // A block device is named by its path, by its name below /dev/disk/by-id, by
@@ -31,7 +32,7 @@ func blockDevice(name, arg, summary string) *layer {
 		plan: func(n line.Node) []string {
 			return []string{"OVERWRITE block device " + n.Arg}
 		},
-		writes: func(s *sketch, n line.Node) {
+		writes: func(s *dryRun, n line.Node) {
 			s.overwrites(n.String())
 			s.block = someDevice
 			if n.Name == line.NameDevice {
@@ -42,20 +43,20 @@ func blockDevice(name, arg, summary string) *layer {
 			if err := needRoot("block device " + n.Arg); err != nil {
 				return err
 			}
-			_, err := e.allowed(n, need)
+			_, err := e.overwritableSource(n, need)
 			return err
 		},
-		up: func(_ context.Context, b *build, n line.Node) error {
+		up: func(ctx context.Context, b *build, n line.Node) error {
 			// The device may have come into use since the check.
-			d, err := b.env.allowed(n, 0)
+			d, err := b.env.overwritableSource(n, 0)
 			if err != nil {
 				return err
 			}
-			if err := b.claim(d.Path); err != nil {
+			if err := b.claim(ctx, d.Path); err != nil {
 				return err
 			}
 			b.base.block = d.Path
-			b.base.alone = append(b.base.alone, d.Name)
+			b.base.exclusive = append(b.base.exclusive, d.Name)
 			b.base.sizeBytes = int64(d.SizeBytes)
 			b.fact("device", d.Model+" "+d.Serial+" firmware "+d.Firmware)
 			return nil
@@ -63,7 +64,7 @@ func blockDevice(name, arg, summary string) *layer {
 	}
 }
 
-// errNoDevice is why a source is not looked for among the host's devices.
+// errNoDevice is returned for a source that names no device of the host.
 var errNoDevice = errors.New("the source names no device of the host")
 
 // device finds the block device that a source names. Looking at all devices
@@ -73,37 +74,39 @@ func (e *Env) device(n line.Node) (hostinfo.Device, error) {
 	if !namesDevice(n) {
 		return hostinfo.Device{}, errNoDevice
 	}
-	return e.Host.Locate(named(n))
+	return e.Host.Locate(permissionName(n))
 }
 
-// named is what a source names its device by, as --destroy does.
-func named(n line.Node) string {
+// permissionName returns the name of a source's device, in the form that --destroy takes.
+func permissionName(n line.Node) string {
 	if n.Name == hostinfo.PrefixUUID || n.Name == hostinfo.PrefixNGUID {
 		return n.Name + ":" + n.Arg
 	}
 	return n.Arg
 }
 
-// WritesDevice tells whether a stack overwrites a block device that was there
-// before, on this host or another.
+// WritesDevice reports whether a stack overwrites an existing block device, on this host or another.
 func WritesDevice(l line.Line) bool {
-	return slices.ContainsFunc(l.Sources(), func(n line.Node) bool { return n.Name == nvmeofSource.Name || namesDevice(n) })
+	return slices.ContainsFunc(
+		l.Sources(),
+		func(n line.Node) bool { return n.Name == nvmeofSource.Name || namesDevice(n) },
+	)
 }
 
-// namesDevice tells whether a source is a block device of this host.
+// namesDevice reports whether a source is a block device of this host.
 func namesDevice(n line.Node) bool {
 	return slices.ContainsFunc([]*layer{deviceSource, byIDSource, serialSource, uuidSource, nguidSource},
 		func(k *layer) bool { return n.Name == k.Name })
 }
 
-// claimWait is how long another program may keep a device locked.
+// claimWait bounds the wait for another program's lock on a device.
 const claimWait = 3 * time.Second
 
 // claim keeps other runs away from a device for as long as the stack is up,
 // and notices users that leave no trace elsewhere: the kernel grants O_EXCL
 // only while nothing has the device mounted or held. It is not kept open that
 // way, since making and mounting file systems need the same.
-func (b *build) claim(path string) error {
+func (b *build) claim(ctx context.Context, path string) error {
 	refuse := func(why string) error {
 		return problem.New(problem.Protected, "block device "+path, why, "wait until it is free, or name another device")
 	}
@@ -117,14 +120,9 @@ func (b *build) claim(path string) error {
 		return refuse(err.Error())
 	}
 	// udev locks a device for the moment in which it looks at what was written.
-	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	for end := time.Now().Add(claimWait); errors.Is(err, unix.EWOULDBLOCK) && time.Now().Before(end); {
-		time.Sleep(20 * time.Millisecond)
-		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	}
-	if err != nil {
+	if err := filelock.Wait(ctx, lock, filelock.Alone, claimWait); err != nil {
 		lock.Close()
-		return refuse("another program has locked it: " + err.Error())
+		return refuse(err.Error())
 	}
 	b.base.locks = append(b.base.locks, lock)
 	return nil

@@ -23,26 +23,26 @@ var dirSource = &layer{
 	},
 	marks: []result.Mark{result.MarkShared},
 	plan:  func(n line.Node) []string { return []string{"make a scratch directory in " + n.Arg} },
-	writes: func(s *sketch, n line.Node) {
+	writes: func(s *dryRun, n line.Node) {
 		s.dir = scratchIn(n.Arg, s.Run, s.name)
 		s.makes(s.dir)
 	},
-	check: func(_ context.Context, _ *Env, n line.Node, need int64) error { return checkDirectory(n.Arg, need) },
+	check: func(_ context.Context, e *Env, n line.Node, need int64) error { return e.checkDirectory(n.Arg, need) },
 	up: func(ctx context.Context, b *build, n line.Node) error {
 		dir := scratchIn(n.Arg, b.env.RunID, b.name)
 		if err := b.mkdir(ctx, dir); err != nil {
 			return fmt.Errorf("make a scratch directory in %s: %w", n.Arg, err)
 		}
 		b.base.dir = dir
-		if err := b.within(dir); err != nil {
+		if err := b.recordHostFS(dir); err != nil {
 			return err
 		}
 		return b.readMount(dir)
 	},
 }
 
-// checkDirectory tells whether files of need bytes can be made in dir.
-func checkDirectory(dir string, need int64) error {
+// checkDirectory returns an error if files of need bytes cannot be made in dir.
+func (e *Env) checkDirectory(dir string, need int64) error {
 	unsupported := func(why, remedy string) error {
 		return problem.New(problem.Unsupported, "directory "+dir, why, remedy)
 	}
@@ -58,20 +58,29 @@ func checkDirectory(dir string, need int64) error {
 	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
 		return unsupported("you may not write there: "+err.Error(), "run as a user who may, or name another directory")
 	}
-	return checkFree(dir, need)
+	return e.checkFree(dir, need)
 }
 
-// checkFree tells whether dir's file system has room for need bytes.
-func checkFree(dir string, need int64) error {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return fmt.Errorf("free space of %s: %w", dir, err)
+// checkFree returns an error if dir's file system lacks room for need bytes beside what is to stay free.
+func (e *Env) checkFree(dir string, need int64) error {
+	free, err := e.free(dir)
+	if err != nil || free >= need {
+		return err
 	}
-	free := int64(st.Bavail) * st.Bsize
-	if free >= need {
-		return nil
+	has, remedy := units.Bytes(uint64(max(0, free)))+" free", "free some space, take a smaller size, or name another directory"
+	if e.KeepFree > 0 {
+		has += " beside the " + units.Percent(e.KeepFree) + " of it that stay so"
+		remedy += "; --keep-free 0% takes all there is"
 	}
 	return problem.New(problem.Unsupported, "directory "+dir,
-		fmt.Sprintf("its file system has %s free, the stack needs %s", units.Bytes(uint64(free)), units.Bytes(uint64(need))),
-		"free some space, take a smaller size, or name another directory")
+		fmt.Sprintf("its file system has %s, the stack needs %s", has, units.Bytes(uint64(need))), remedy)
+}
+
+// free returns how many bytes files of stacks may take of a directory's file system.
+func (e *Env) free(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, fmt.Errorf("free space of %s: %w", dir, err)
+	}
+	return int64(st.Bavail)*st.Bsize - int64(e.KeepFree*float64(st.Blocks)*float64(st.Frsize)), nil
 }

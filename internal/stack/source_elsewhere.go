@@ -9,8 +9,8 @@ import (
 	"plimsoll/internal/stack/line"
 )
 
-// elsewhereSource is where a server is that somebody else started: of its devices nothing is known here, and
-// nothing is made but a directory for what drives it.
+// elsewhereSource is a server that somebody else runs. Its devices are unknown, and only a directory for the load
+// generator is made.
 var elsewhereSource = &layer{
 	Def: line.Def{
 		Name: line.Elsewhere, Summary: "wherever a server is that runs already; nothing is made here",
@@ -18,7 +18,7 @@ var elsewhereSource = &layer{
 	},
 	marks:  []result.Mark{result.MarkElsewhere},
 	plan:   func(line.Node) []string { return []string{"make nothing: the server is there already"} },
-	writes: func(*sketch, line.Node) {},
+	writes: func(*dryRun, line.Node) {},
 	up: func(ctx context.Context, b *build, _ line.Node) error {
 		dir := filepath.Join(b.env.Work, b.name)
 		if err := b.mkdir(ctx, dir); err != nil {

@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/journal"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/state/journal"
 )
 
 const defaultLoopSize = "1GiB"
@@ -25,7 +25,12 @@ var loopSource = &layer{
 		Name: "loop", Summary: "a loop device over a new file, removed after the run", Below: line.Nothing, Gives: line.Block,
 		Options: []line.OptionDef{
 			{Key: "size", Value: line.Size, Summary: "size of the device", Default: defaultLoopSize},
-			{Key: "direct-io", Value: line.OnOff, Summary: "whether the loop device passes the page cache of the file system under it by", Default: "on"},
+			{
+				Key:     "direct-io",
+				Value:   line.OnOff,
+				Summary: "whether the loop device passes the page cache of the file system under it by",
+				Default: "on",
+			},
 			{Key: "dir", Value: line.Path, Summary: "directory of the file", Default: "below the state directory"},
 			{Key: "cold", Value: line.Flag, Summary: "drop the file from the page cache before each trial"},
 		},
@@ -42,7 +47,7 @@ var loopSource = &layer{
 		}
 		return []string{fmt.Sprintf("make a file of %s in %s", size, dir), "attach a loop device to it"}
 	},
-	writes: func(s *sketch, n line.Node) {
+	writes: func(s *dryRun, n line.Node) {
 		dir, named := n.Option("dir")
 		if !named {
 			dir = s.work
@@ -69,9 +74,9 @@ var loopSource = &layer{
 		}
 		dir, ok := n.Option("dir")
 		if !ok {
-			return checkFree(nearest(e.State), size)
+			return e.checkFree(nearest(e.State), size)
 		}
-		if err := checkDirectory(dir, size); err != nil {
+		if err := e.checkDirectory(dir, size); err != nil {
 			return err
 		}
 		if _, cold := n.Option("cold"); cold {
@@ -103,11 +108,11 @@ func upLoop(ctx context.Context, b *build, n line.Node) error {
 	if dir == "" {
 		dir = b.env.Work
 	}
-	on := &piece{path: loopFile(dir, b.env.RunID, b.name), bytes: size}
+	on := &regionExtent{path: loopFile(dir, b.env.RunID, b.name), bytes: size}
 	if b.env.Regions == nil {
 		err = b.ownFile(ctx, on.path, size)
 	} else {
-		on, err = b.takePiece(ctx, named, size)
+		on, err = b.nextExtent(ctx, named, size)
 	}
 	if err != nil {
 		return err
@@ -126,8 +131,8 @@ func upLoop(ctx context.Context, b *build, n line.Node) error {
 	}
 	b.base.block = "/dev/loop" + strconv.Itoa(number)
 	b.base.own = true
-	b.base.alone = append(b.base.alone, filepath.Base(b.base.block))
-	if err := b.within(dir); err != nil {
+	b.base.exclusive = append(b.base.exclusive, filepath.Base(b.base.block))
+	if err := b.recordHostFS(dir); err != nil {
 		return err
 	}
 	b.base.sizeBytes = size
@@ -138,9 +143,12 @@ func upLoop(ctx context.Context, b *build, n line.Node) error {
 	}
 	got := strings.TrimSpace(string(dio)) == "1"
 	if got != direct {
-		return problem.New(problem.Unsupported, fmt.Sprintf("loop(direct-io=on) over a file in %s", dir),
+		return problem.New(
+			problem.Unsupported,
+			fmt.Sprintf("loop(direct-io=on) over a file in %s", dir),
 			"the kernel fell back to buffered I/O: the file system there does not offer direct I/O at the loop device's block size",
-			"name a directory on ext4 or xfs with dir=, or say direct-io=off to measure the page cache knowingly")
+			"name a directory on ext4 or xfs with dir=, or say direct-io=off to measure the page cache knowingly",
+		)
 	}
 	b.fact("loop direct-io", map[bool]string{true: "on", false: "off"}[got])
 	if _, cold := n.Option("cold"); cold {
@@ -155,7 +163,7 @@ func upLoop(ctx context.Context, b *build, n line.Node) error {
 
 // ownFile makes a file for the loop device of this stack alone.
 func (b *build) ownFile(ctx context.Context, path string, size int64) error {
-	if err := checkFree(filepath.Dir(path), size); err != nil {
+	if err := b.env.checkFree(filepath.Dir(path), size); err != nil {
 		return err
 	}
 	err := b.do(ctx, &journal.File{Path: path}, func(string) error { return allocate(path, size) })
@@ -231,10 +239,8 @@ func (b *build) attach(ctx context.Context, backing string, offset, size int64, 
 	return 0, fmt.Errorf("attach a loop device to %s: other programs took each of %d free devices", backing, tries)
 }
 
-// refuseDiscards has a loop device keep its file's blocks: btrfs discards what
-// is free by itself from Linux 6.2 on, and the holes that it leaves are filled
-// again while trials run, elsewhere on the disk. The setting goes when the
-// device is detached.
+// refuseDiscards disables discards on a loop device: from Linux 6.2, btrfs discards free space by itself, and blocks
+// in the holes would be allocated elsewhere on the disk during trials. Detaching the device resets the setting.
 func refuseDiscards(number int) error {
 	path := fmt.Sprintf("/sys/block/loop%d/queue/discard_max_bytes", number)
 	if err := os.WriteFile(path, []byte("0"), 0); err != nil {
@@ -243,8 +249,7 @@ func refuseDiscards(number int) error {
 	return nil
 }
 
-// freeLoop gives the number of a device that is attached to nothing, or the
-// next one that is not present.
+// freeLoop returns the number of a device that is attached to nothing, or else the lowest number without a node.
 func freeLoop() (number int, present bool, err error) {
 	for number = 0; ; number++ {
 		dir := "/sys/block/loop" + strconv.Itoa(number)

@@ -12,13 +12,13 @@ import (
 	"strings"
 	"time"
 
-	"plimsoll/internal/hostinfo"
-	"plimsoll/internal/journal"
-	"plimsoll/internal/nvme"
+	"plimsoll/internal/host/hostinfo"
+	"plimsoll/internal/host/nvme"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
-	"plimsoll/internal/target/metrics"
+	"plimsoll/internal/stack/nvmetarget/metrics"
+	"plimsoll/internal/state/journal"
 )
 
 const defaultNVMePort = "4420" // assigned to NVMe over Fabrics by IANA
@@ -30,16 +30,33 @@ var transports = []string{"tcp", "rdma", "loop"}
 // for as long as the stack is up.
 var nvmeofSource = &layer{
 	Def: line.Def{
-		Name: "nvmeof", Summary: "a namespace of an NVMe over Fabrics target; needs --destroy with its UUID or NQN", Below: line.Nothing, Gives: line.Block,
+		Name:    "nvmeof",
+		Summary: "a namespace of an NVMe over Fabrics target; needs --destroy with its UUID or NQN",
+		Below:   line.Nothing,
+		Gives:   line.Block,
 		Options: []line.OptionDef{
-			{Key: "transport", Value: line.Text, Summary: "tcp, rdma, or loop for this host's own target", Required: true, Check: line.OneOf(transports...)},
+			{
+				Key:      "transport",
+				Value:    line.Text,
+				Summary:  "tcp, rdma, or loop for this host's own target",
+				Required: true,
+				Check:    line.OneOf(transports...),
+			},
 			{Key: "addr", Value: line.Text, Summary: "IP address of the target; none for loop"},
 			{Key: "port", Value: line.Text, Summary: "its port", Default: defaultNVMePort},
 			{Key: "nqn", Value: line.Text, Summary: "NQN of the subsystem; without it, --remote says where"},
-			{Key: "uuid", Value: line.Text, Summary: "UUID or NGUID of the namespace; may be left out where the subsystem has one alone"},
+			{
+				Key:     "uuid",
+				Value:   line.Text,
+				Summary: "UUID or NGUID of the namespace; may be left out where the subsystem has one alone",
+			},
 			{Key: "hostnqn", Value: line.Text, Summary: "NQN that this host goes by", Default: "what /etc/nvme/hostnqn says"},
 			{Key: "secret-file", Value: line.Path, Summary: "file with this host's DH-HMAC-CHAP secret"},
-			{Key: "metrics", Value: line.Text, Summary: "port at addr where plimsoll target metrics, or Prometheus' node exporter, tells the target's processor time"},
+			{
+				Key:     "metrics",
+				Value:   line.Text,
+				Summary: "port at addr where plimsoll target metrics, or Prometheus' node exporter, shows the target's processor time",
+			},
 		},
 	},
 	marks: []result.Mark{result.MarkRemote},
@@ -47,7 +64,7 @@ var nvmeofSource = &layer{
 		nqn, _ := n.Option("nqn")
 		return []string{"connect to " + nqn, "OVERWRITE its namespace"}
 	},
-	writes: func(s *sketch, n line.Node) {
+	writes: func(s *dryRun, n line.Node) {
 		s.overwrites(n.String())
 		s.makes(nvme.Fabrics + ", for a new connection")
 		s.block = someRemote
@@ -60,10 +77,10 @@ var nvmeofSource = &layer{
 		if err != nil {
 			return err
 		}
-		if err := e.remoteAllowed(r); err != nil {
+		if err := e.checkRemotePermission(r); err != nil {
 			return err
 		}
-		return r.metricsAnswer(ctx, n)
+		return r.checkMetrics(ctx, n)
 	},
 	up: upNVMeOF,
 }
@@ -80,7 +97,13 @@ type remote struct {
 func (e *Env) remote(n line.Node) (remote, error) {
 	option := func(key string) string { v, _ := n.Option(key); return v }
 	r := remote{id: option("uuid"), Link: nvme.Link{
-		Transport: option("transport"), Addr: option("addr"), Port: option("port"), NQN: option("nqn"), HostNQN: option("hostnqn"),
+		Transport: option(
+			"transport",
+		),
+		Addr:    option("addr"),
+		Port:    option("port"),
+		NQN:     option("nqn"),
+		HostNQN: option("hostnqn"),
 	}}
 	unsupported := func(why, remedy string) (remote, error) {
 		return r, problem.New(problem.Unsupported, n.String(), why, remedy)
@@ -91,7 +114,10 @@ func (e *Env) remote(n line.Node) (remote, error) {
 	port, err := strconv.Atoi(r.Port)
 	switch {
 	case !slices.Contains(transports, r.Transport):
-		return unsupported(fmt.Sprintf("there is no transport %q", r.Transport), "write transport=tcp, transport=rdma or transport=loop")
+		return unsupported(
+			fmt.Sprintf("there is no transport %q", r.Transport),
+			"write transport=tcp, transport=rdma or transport=loop",
+		)
 	case r.Transport == "loop" && r.Addr != "":
 		return unsupported("loop connects this host with itself, and has no address", "leave addr= out")
 	case r.Transport != "loop" && net.ParseIP(r.Addr) == nil:
@@ -103,11 +129,17 @@ func (e *Env) remote(n line.Node) (remote, error) {
 		r.Port = ""
 	}
 	if r.NQN == "" {
-		return unsupported("it does not say which subsystem to connect to", "--remote 'nvmeof(...)' says it, as plimsoll target export prints it; or write nqn=")
+		return unsupported(
+			"it does not say which subsystem to connect to",
+			"--remote 'nvmeof(...)' says it, as plimsoll target export prints it; or write nqn=",
+		)
 	}
 	if metrics := option("metrics"); metrics != "" {
 		if port, err := strconv.Atoi(metrics); err != nil || port < 1 || port > 65535 {
-			return unsupported(fmt.Sprintf("metrics=%s is not a port", metrics), "write the port at which plimsoll target metrics, or the node exporter, listens")
+			return unsupported(
+				fmt.Sprintf("metrics=%s is not a port", metrics),
+				"write the port at which plimsoll target metrics, or the node exporter, listens",
+			)
 		}
 		host := r.Addr
 		if host == "" {
@@ -116,7 +148,7 @@ func (e *Env) remote(n line.Node) (remote, error) {
 		r.metrics = "http://" + net.JoinHostPort(host, metrics) + "/metrics"
 	}
 	if err := nvme.CheckNQN(r.NQN); err != nil {
-		return unsupported(fmt.Sprintf("nqn=%s: %v", r.NQN, err), "plimsoll target list tells it, on the target")
+		return unsupported(fmt.Sprintf("nqn=%s: %v", r.NQN, err), "plimsoll target list shows it, on the target")
 	}
 	for _, part := range []string{"nvme-fabrics", "nvme-" + r.Transport} {
 		switch i := e.Host.Kernel(part); {
@@ -124,7 +156,10 @@ func (e *Env) remote(n line.Node) (remote, error) {
 			return unsupported("this kernel cannot connect: "+part+": "+i.Why, i.Remedy)
 		case i.Loadable() && part != "nvme-fabrics": // which the others bring along
 			if _, err := e.Host.Modprobe(part); err != nil {
-				return unsupported("the module "+part+" would have to be loaded, and cannot: "+err.Error(), "see whether modprobe "+part+" succeeds")
+				return unsupported(
+					"the module "+part+" would have to be loaded, and cannot: "+err.Error(),
+					"see whether modprobe "+part+" succeeds",
+				)
 			}
 		}
 	}
@@ -132,7 +167,10 @@ func (e *Env) remote(n line.Node) (remote, error) {
 		r.HostNQN = nvme.HostNQN(e.Host.Etc)
 	}
 	if r.HostNQN == "" {
-		return unsupported("this host has no NQN yet, by which targets know it", "nvme gen-hostnqn > /etc/nvme/hostnqn, or write hostnqn=")
+		return unsupported(
+			"this host has no NQN yet, by which targets know it",
+			"nvme gen-hostnqn > /etc/nvme/hostnqn, or write hostnqn=",
+		)
 	}
 	if err := nvme.CheckNQN(r.HostNQN); err != nil {
 		return unsupported(fmt.Sprintf("hostnqn=%s: %v", r.HostNQN, err), "write hostnqn= as the target knows this host")
@@ -146,10 +184,10 @@ func (e *Env) remote(n line.Node) (remote, error) {
 	return r, nil
 }
 
-// remoteAllowed tells whether the user gave the namespace up: what another host
-// holds is overwritten only by its own name.
-func (e *Env) remoteAllowed(r remote) error {
-	if slices.ContainsFunc(e.Allow, r.names) {
+// checkRemotePermission returns an error unless the user gave permission for this very namespace: another host's
+// device is overwritten only by its own name.
+func (e *Env) checkRemotePermission(r remote) error {
+	if slices.ContainsFunc(e.Allow, r.matches) {
 		return nil
 	}
 	id := r.NQN
@@ -160,10 +198,10 @@ func (e *Env) remoteAllowed(r remote) error {
 		"everything on it would be overwritten, and you have not said that it may be", "say so: --destroy "+id)
 }
 
-// names tells whether a permission is for this namespace, by UUID, NGUID or NQN.
-func (r remote) names(p Permission) bool {
+// matches reports whether a permission is for this namespace, by UUID, NGUID or NQN.
+func (r remote) matches(p Permission) bool {
 	id := strings.TrimPrefix(strings.TrimPrefix(p.Device, hostinfo.PrefixUUID+":"), hostinfo.PrefixNGUID+":")
-	return p.Device == r.NQN || nvme.Same(id, r.id)
+	return p.Device == r.NQN || nvme.SameID(id, r.id)
 }
 
 func upNVMeOF(ctx context.Context, b *build, n line.Node) error {
@@ -171,7 +209,7 @@ func upNVMeOF(ctx context.Context, b *build, n line.Node) error {
 	if err != nil {
 		return err
 	}
-	if err := b.env.remoteAllowed(r); err != nil {
+	if err := b.env.checkRemotePermission(r); err != nil {
 		return err
 	}
 	module := &Module{Name: "nvme-" + r.Transport}
@@ -205,20 +243,19 @@ func upNVMeOF(ctx context.Context, b *build, n line.Node) error {
 	if err != nil {
 		return err
 	}
-	if err := b.claim(d.Path); err != nil {
+	if err := b.claim(ctx, d.Path); err != nil {
 		return err
 	}
 	b.base.block = d.Path
-	b.base.alone = append(b.base.alone, d.Name)
+	b.base.exclusive = append(b.base.exclusive, d.Name)
 	b.base.sizeBytes = int64(d.SizeBytes)
 	b.base.Remote = Remote{Metrics: r.metrics, NQN: r.NQN, UUID: ns.UUID}
 	b.remoteFacts(r, controller, ns)
 	return nil
 }
 
-// metricsAnswer tells whether the target's processor time can be read, before
-// anything is touched.
-func (r remote) metricsAnswer(ctx context.Context, n line.Node) error {
+// checkMetrics returns an error if the target's processor time cannot be read.
+func (r remote) checkMetrics(ctx context.Context, n line.Node) error {
 	if r.metrics == "" {
 		return nil
 	}
@@ -229,8 +266,8 @@ func (r remote) metricsAnswer(ctx context.Context, n line.Node) error {
 	return nil
 }
 
-// namespaceLimit is how long a namespace may take to appear once its controller
-// is connected: the kernel scans for it in the background.
+// namespaceLimit bounds the wait for a namespace after its controller is connected: the kernel scans in the
+// background.
 const namespaceLimit = 30 * time.Second
 
 // namespace waits for the namespace of a controller: with multipath for the
@@ -245,7 +282,7 @@ func (b *build) namespace(ctx context.Context, r remote, controller string) (nvm
 				continue
 			}
 			seen = append(seen, fmt.Sprintf("%s (UUID %s)", ns.NSID, ns.UUID))
-			if r.id == "" || nvme.Same(ns.UUID, r.id) || nvme.Same(ns.NGUID, r.id) {
+			if r.id == "" || nvme.SameID(ns.UUID, r.id) || nvme.SameID(ns.NGUID, r.id) {
 				found = append(found, ns)
 			}
 		}
@@ -253,14 +290,20 @@ func (b *build) namespace(ctx context.Context, r remote, controller string) (nvm
 			return nvme.Namespace{}, problem.New(problem.Protected, "remote namespace of "+r.Link.String(), why, remedy)
 		}
 		switch {
-		case len(found) == 1 && b.settled(found[0]):
+		case len(found) == 1 && b.isReady(found[0]):
 			return found[0], nil
 		case len(found) > 1:
 			return refuse("the subsystem has several: "+strings.Join(seen, ", "), "name one of them with uuid=")
 		case time.Since(start) > namespaceLimit && len(seen) > 0:
-			return refuse(fmt.Sprintf("none has UUID or NGUID %s; there are %s", r.id, strings.Join(seen, ", ")), "name one of them with uuid=")
+			return refuse(
+				fmt.Sprintf("none has UUID or NGUID %s; there are %s", r.id, strings.Join(seen, ", ")),
+				"name one of them with uuid=",
+			)
 		case time.Since(start) > namespaceLimit:
-			return refuse(fmt.Sprintf("no namespace appeared within %s", namespaceLimit), "see plimsoll target list on the target: is one enabled?")
+			return refuse(
+				fmt.Sprintf("no namespace appeared within %s", namespaceLimit),
+				"see plimsoll target list on the target: is one enabled?",
+			)
 		}
 		select {
 		case <-ctx.Done():
@@ -270,8 +313,8 @@ func (b *build) namespace(ctx context.Context, r remote, controller string) (nvm
 	}
 }
 
-// settled tells whether a namespace has its size and its node.
-func (b *build) settled(ns nvme.Namespace) bool {
+// isReady reports whether a namespace has its size and its node.
+func (b *build) isReady(ns nvme.Namespace) bool {
 	_, err := b.env.Host.Locate(filepath.Join("/dev", ns.Name))
 	return err == nil
 }
@@ -281,8 +324,8 @@ func (b *build) overwritable(r remote, ns nvme.Namespace) (hostinfo.Device, erro
 	env := *b.env
 	path := filepath.Join("/dev", ns.Name)
 	for _, p := range b.env.Allow {
-		if r.names(p) {
-			env.Allow = append(slices.Clone(env.Allow), Permission{Device: path, Overlook: p.Overlook, found: true})
+		if r.matches(p) {
+			env.Allow = append(slices.Clone(env.Allow), Permission{Device: path, Overlook: p.Overlook, resolved: true})
 		}
 	}
 	d, err := env.Overwritable(path, 0)
@@ -292,7 +335,7 @@ func (b *build) overwritable(r remote, ns nvme.Namespace) (hostinfo.Device, erro
 	return d, err
 }
 
-// remoteFacts keeps what the connection came to.
+// remoteFacts records the properties of the connection.
 func (b *build) remoteFacts(r remote, controller string, ns nvme.Namespace) {
 	b.fact("NVMe-oF transport", r.Transport)
 	for _, c := range ns.Controllers(b.env.Host.Roots.Sys) {
@@ -318,7 +361,7 @@ type controllerChange struct {
 	nvme.Link        // its fields are this change's in journals
 	Boot      string // filled in by Do: no connection outlives the kernel
 
-	Connected bool `json:"-"` // it came about, so that it was cut when it is gone
+	Connected bool `json:"-"` // the connection was made, so that a missing controller means that it was cut
 }
 
 // What implements Change.
@@ -340,18 +383,26 @@ func (c *controllerChange) Prepare() error {
 	}
 	there := c.Find(sysfs)
 	if len(there) > 0 {
-		return fmt.Errorf("this host is connected to it already, as %s, with host NQN %s: disconnect that first, or give another hostnqn=", there[0].Name, c.HostNQN)
+		return fmt.Errorf(
+			"this host is connected to it already, as %s, with host NQN %s: disconnect that first, or give another hostnqn=",
+			there[0].Name,
+			c.HostNQN,
+		)
 	}
 	return nil
 }
 
 // Check implements Change.
 func (c *controllerChange) Check(s journal.Scope) error {
-	return errors.Join(s.OneOf("transport", c.Transport, "tcp", "rdma", "loop"), nvme.CheckNQN(c.NQN), nvme.CheckNQN(c.HostNQN))
+	return errors.Join(
+		s.OneOf("transport", c.Transport, "tcp", "rdma", "loop"),
+		nvme.CheckNQN(c.NQN),
+		nvme.CheckNQN(c.HostNQN),
+	)
 }
 
-// Undo ends every controller of the connection. It goes by what was connected
-// and with which host NQN, since another one may have the number by now.
+// Undo ends every controller of the connection. It looks them up by target and host NQN, since another one may have
+// the number by now.
 func (c *controllerChange) Undo(ctx context.Context, _ string) error {
 	boot, err := journal.BootID()
 	if err != nil || boot != c.Boot {

@@ -10,7 +10,7 @@ import (
 	"plimsoll/internal/stack/line"
 )
 
-// tmpfsSource is memory: the upper bound of what any stack could do.
+// tmpfsSource is memory: an upper bound for any stack.
 var tmpfsSource = &layer{
 	Def: line.Def{
 		Name: "tmpfs", Summary: "a file system in memory", Below: line.Nothing, Gives: line.FileSystem,
@@ -21,7 +21,7 @@ var tmpfsSource = &layer{
 		size, _ := n.Option("size")
 		return []string{"mount a tmpfs of at most " + size}
 	},
-	writes: func(s *sketch, n line.Node) {
+	writes: func(s *dryRun, n line.Node) {
 		size, _ := n.Option("size")
 		s.mounts("tmpfs", "tmpfs", "size="+size)
 	},

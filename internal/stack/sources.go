@@ -8,9 +8,8 @@ import (
 	"plimsoll/internal/problem"
 )
 
-// checkSources tells what speaks against the sources of a stack, of which
-// several share need. Devices that are refused are told all at once, joined:
-// each needs a permission of its own.
+// checkSources returns an error if a source cannot be used. Sources share need bytes. Errors of all refused devices
+// are joined: each needs a permission of its own.
 func (e *Env) checkSources(ctx context.Context, sources []part, need int64) error {
 	n := int64(len(sources))
 	var refused []error
@@ -29,7 +28,7 @@ func (e *Env) checkSources(ctx context.Context, sources []part, need int64) erro
 		}
 		err := p.check(ctx, e, p.node, (need+n-1)/n)
 		switch {
-		case problem.Of(err, problem.Protected) != nil:
+		case problem.Of(err, problem.Protected, problem.Invalid) != nil:
 			refused = append(refused, err)
 		case err != nil:
 			return err

@@ -13,23 +13,25 @@ import (
 	"fmt"
 	"slices"
 
-	"plimsoll/internal/hostinfo"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/state/journal"
 )
 
-// Env is what stacks are made with.
+// Env is the environment in which stacks are made.
 type Env struct {
 	Journal  *journal.Journal
-	RunID    string   // part of every name that is made
-	State    string   // the directory that Work is made below; checks look there before it is
-	Work     string   // the run's own directory on disk, journalled by the runner
-	Scratch  string   // holds the scratch directories of steps; seen by containers too
-	Programs []string // what steps start; images carry them
-	Self     string   // path of this program, for steps of workload.Self
+	RunID    string            // part of every name that is made
+	State    string            // the directory that Work is made below; checks look there before it is
+	Work     string            // the run's own directory on disk, journalled by the runner
+	Scratch  string            // holds the scratch directories of steps; seen by containers too
+	Programs []string          // what steps start; images carry them
+	Self     string            // path of this program, for steps of workload.Self
+	Secrets  map[string]string // that steps read, by where they are
 	Host     *hostinfo.Host
-	Allow    []Permission // what the user allowed with --destroy
+	KeepFree float64      // share of a file system that files of stacks leave free
+	Allow    []Permission // permissions that the user gave with --destroy
 	Trace    func(text string)
 	Regions  *Regions // that loop devices stand on in turn; nil for a file of each one's own
 
@@ -37,16 +39,16 @@ type Env struct {
 	engines int                // of volumes that were started so far
 }
 
-// trace tells what is being done, for people who watch.
+// trace prints a step for the user.
 func (e *Env) trace(format string, args ...any) {
 	if e.Trace != nil {
 		e.Trace(fmt.Sprintf(format, args...))
 	}
 }
 
-// Remote is a namespace of a target, as that tells of it.
+// Remote identifies a namespace at its target.
 type Remote struct {
-	Metrics   string // where it tells what it does; "" for nowhere
+	Metrics   string // address of the target's metrics; "" for none
 	NQN, UUID string
 }
 
@@ -54,11 +56,10 @@ type Remote struct {
 type part struct {
 	*layer
 	node  line.Node
-	below []line.Node // of a layer: what is under it, source first
+	below []line.Node // the nodes under a layer, source first
 }
 
-// resolve gives the parts of a line that was checked: its sources, and then
-// what stands on them.
+// resolve returns the nodes of a checked line: its sources, and then the layers on them.
 func resolve(l line.Line) ([]part, error) {
 	below := line.Nothing
 	var out []part
@@ -140,9 +141,8 @@ func (e *Env) Occupies(l line.Line) []string {
 	return out
 }
 
-// Check tells, touching nothing, what speaks against a stack that must hold
-// need bytes: *Refused for a protected device, *Unsupported for what the host
-// lacks.
+// Check returns an error if a stack that must hold need bytes cannot be made, without touching anything: *Refused for
+// a protected device, *Unsupported for a host that lacks something.
 func (e *Env) Check(ctx context.Context, l line.Line, need int64) error {
 	parts, err := resolve(l)
 	if err != nil {

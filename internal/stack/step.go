@@ -19,7 +19,12 @@ import (
 // live, which may be nil, gets what the process appends to the step's Live
 // output, in the caller's turn never twice at a time, and asks the process to
 // end by returning true. The Live output is then not among those that Run returns.
-func (p *Place) Run(ctx context.Context, step *workload.Step, scratch string, live func(appended []byte) (enough bool)) (map[string][]byte, workload.Exit, error) {
+func (p *Place) Run(
+	ctx context.Context,
+	step *workload.Step,
+	scratch string,
+	live func(appended []byte) (enough bool),
+) (map[string][]byte, workload.Exit, error) {
 	return p.RunBehind(ctx, nil, step, scratch, live)
 }
 
@@ -28,7 +33,12 @@ func (p *Place) Run(ctx context.Context, step *workload.Step, scratch string, li
 func (p *Place) RunBehind(
 	ctx context.Context, gate *Gate, step *workload.Step, scratch string, live func(appended []byte) (enough bool),
 ) (map[string][]byte, workload.Exit, error) {
-	return runStep(ctx, p.base.env, p.execute, stepConfig{gate: gate, step: step, scratch: scratch, live: live, signal: unix.SIGINT})
+	return runStep(
+		ctx,
+		p.base.env,
+		p.execute,
+		stepConfig{gate: gate, step: step, scratch: scratch, live: live, signal: unix.SIGINT},
+	)
 }
 
 // stepConfig is a step, and what goes on around it.
@@ -37,8 +47,8 @@ type stepConfig struct {
 	scratch string
 	gate    *Gate                      // nil for none
 	live    func(appended []byte) bool // nil for a step that is not followed
-	enough  <-chan struct{}            // when closed, the process is to end; nil where live says so
-	signal  unix.Signal                // that asks it to
+	enough  <-chan struct{}            // closed to ask the process to end; nil where live decides
+	signal  unix.Signal                // sent to ask it to end
 }
 
 // runStep runs a step where the executor runs processes.
@@ -53,12 +63,13 @@ func runStep(
 		return nil, workload.Exit{}, err
 	}
 	defer func() { failed = errors.Join(failed, end()) }()
-	run := process{argv: env.argv(step, in.sees(scratch)), dir: step.Dir, enough: c.enough, signal: c.signal}
+	run := process{argv: env.argv(step, in.pathInside(scratch)), dir: step.Dir, enough: c.enough, signal: c.signal,
+		stdin: env.Secrets[step.Credentials]}
 	if run.dir == "" {
-		run.dir = in.sees(scratch)
+		run.dir = in.pathInside(scratch)
 	}
 	said := []byte(strings.Join(run.argv, " ") + "\n")
-	if err := os.WriteFile(filepath.Join(scratch, kept(step, "command")), said, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(scratch, keptName(step, "command")), said, KeptMode); err != nil {
 		return nil, workload.Exit{}, err
 	}
 	var follow *follower
@@ -79,7 +90,7 @@ func runStep(
 		return nil, exit, err
 	}
 	if exit.Stderr != "" {
-		if err := os.WriteFile(filepath.Join(scratch, kept(step, "stderr")), []byte(exit.Stderr), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(scratch, keptName(step, "stderr")), []byte(exit.Stderr), KeptMode); err != nil {
 			return nil, exit, err
 		}
 	}
@@ -98,8 +109,11 @@ func (e *Env) argv(step *workload.Step, scratch string) []string {
 	return argv
 }
 
-// kept is the base name of what is kept of a step beside its outputs.
-func kept(step *workload.Step, what string) string {
+// KeptMode is the mode of files kept from steps: the output of programs may be confidential.
+const KeptMode = 0o640
+
+// keptName returns the base name of a file kept from a step beside its outputs.
+func keptName(step *workload.Step, what string) string {
 	if step.Name == "" {
 		return what
 	}
@@ -107,7 +121,13 @@ func kept(step *workload.Step, what string) string {
 }
 
 // prepareScratch writes a step's files. end is called when its process has ended.
-func prepareScratch(ctx context.Context, gate *Gate, arrive func(), step *workload.Step, scratch string) (end func() error, err error) {
+func prepareScratch(
+	ctx context.Context,
+	gate *Gate,
+	arrive func(),
+	step *workload.Step,
+	scratch string,
+) (end func() error, err error) {
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
 		return nil, err
 	}
@@ -128,8 +148,7 @@ func prepareScratch(ctx context.Context, gate *Gate, arrive func(), step *worklo
 	return func() error { return nil }, nil
 }
 
-// readOutputs reads what the process left in the scratch directory, but for what was
-// followed.
+// readOutputs reads the outputs in the scratch directory, without the one that was followed.
 func readOutputs(step *workload.Step, scratch string, followed bool) (map[string][]byte, error) {
 	outputs := map[string][]byte{}
 	for _, name := range step.Outputs {

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/blockdev"
-	"plimsoll/internal/devmapper"
-	"plimsoll/internal/honesty"
-	"plimsoll/internal/hostfs"
-	"plimsoll/internal/hostinfo"
-	"plimsoll/internal/hosttest"
+	"plimsoll/internal/host/blockdev"
+	"plimsoll/internal/host/devmapper"
+	"plimsoll/internal/host/hostfs"
+	"plimsoll/internal/host/hostinfo"
+	"plimsoll/internal/observe/honesty"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/testkit/hosttest"
 	"plimsoll/internal/workload"
 )
 
@@ -25,7 +25,11 @@ func needKernel(t *testing.T, modules ...string) {
 	t.Helper()
 	for _, m := range modules {
 		if part := hostinfo.New().Kernel(m); part.OK == hostinfo.No {
-			t.Skipf("NOT TESTED HERE: %s: %s; make lab-test runs this test in a virtual machine that has it", part.Name, part.Why)
+			t.Skipf(
+				"NOT TESTED HERE: %s: %s; make lab-test runs this test in a virtual machine that has it",
+				part.Name,
+				part.Why,
+			)
 		}
 	}
 }
@@ -52,7 +56,18 @@ func (s *Place) fio(t *testing.T, m result.Measurement, options ...string) (bloc
 	if !s.Target.Block {
 		file += "/file"
 	}
-	argv := append([]string{"fio", "--name=x", "--filename=" + file, "--direct=1", "--ioengine=libaio", "--iodepth=16", fmt.Sprintf("--size=%d", allBytes), "--bs=4096"}, options...)
+	argv := append(
+		[]string{
+			"fio",
+			"--name=x",
+			"--filename=" + file,
+			"--direct=1",
+			"--ioengine=libaio",
+			"--iodepth=16",
+			fmt.Sprintf("--size=%d", allBytes),
+			"--bs=4096",
+		},
+		options...)
 	if err := s.base.Flush(); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +75,12 @@ func (s *Place) fio(t *testing.T, m result.Measurement, options ...string) (bloc
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, exit, err := s.Run(t.Context(), &workload.Step{Argv: argv}, filepath.Join(s.base.env.Scratch, strings.ReplaceAll(t.Name(), "/", "_")), nil)
+	_, exit, err := s.Run(
+		t.Context(),
+		&workload.Step{Argv: argv},
+		filepath.Join(s.base.env.Scratch, strings.ReplaceAll(t.Name(), "/", "_")),
+		nil,
+	)
 	if err != nil || exit.Code != 0 {
 		t.Fatalf("%v: %v, %+v", argv, err, exit)
 	}
@@ -98,19 +118,23 @@ func TestAStripeServesFromAllItsDevices(t *testing.T) {
 			e := newEnv(t)
 			s := up(t, e, threeDevices(e, "160MiB")+" > "+test.over)
 			if s.factNamed("stripe") == "" {
-				t.Errorf("nothing is told of the stripe: %+v", s.Facts)
+				t.Errorf("nothing is reported the stripe: %+v", s.Facts)
 			}
 			if bottoms := countRole(s, "bottom"); hosttest.Spare(3) != nil && bottoms != 3 {
 				t.Errorf("%d devices hold the bytes of a stripe over 3: %+v", bottoms, s.Devices)
 			}
 			// Written with checksums, and read back: what a stripe mixed up or
 			// lost is found.
-			writes := result.Measurement{Operations: result.ReadsWrites(result.Operation{}, result.Operation{Count: verifiedIOs, Bytes: allBytes})}
+			writes := result.Measurement{
+				Operations: result.ReadsWrites(result.Operation{}, result.Operation{Count: verifiedIOs, Bytes: allBytes}),
+			}
 			_, honest := s.fio(t, writes, "--rw=randwrite", "--verify=crc32c", "--do_verify=0")
 			if honest.Source != result.SourceDevice {
 				t.Errorf("direct writes count as %s: %s", honest.Source, honest.Reason)
 			}
-			reads := result.Measurement{Operations: result.ReadsWrites(result.Operation{Count: verifiedIOs, Bytes: allBytes}, result.Operation{})}
+			reads := result.Measurement{
+				Operations: result.ReadsWrites(result.Operation{Count: verifiedIOs, Bytes: allBytes}, result.Operation{}),
+			}
 			counted, honest := s.fio(t, reads, "--rw=randread", "--verify=crc32c")
 			if honest.Source != result.SourceDevice || *honest.Ratio < 0.99 || *honest.Ratio > 1.05 {
 				t.Errorf("direct reads count as %s: %s", honest.Source, honest.Reason)
@@ -176,7 +200,9 @@ func TestThinPools(t *testing.T) {
 				t.Errorf("%d bytes are said to be free", s.Target.SizeBytes)
 			}
 			s.fio(t, result.Measurement{}, "--rw=write", "--verify=crc32c", "--do_verify=0", "--end_fsync=1")
-			reads := result.Measurement{Operations: result.ReadsWrites(result.Operation{Count: verifiedIOs, Bytes: allBytes}, result.Operation{})}
+			reads := result.Measurement{
+				Operations: result.ReadsWrites(result.Operation{Count: verifiedIOs, Bytes: allBytes}, result.Operation{}),
+			}
 			_, honest := s.fio(t, reads, "--rw=randread", "--verify=crc32c")
 			if honest.Source != test.source {
 				t.Errorf("reads count as %s, want %s: %s", honest.Source, test.source, honest.Reason)
@@ -277,19 +303,22 @@ func TestStripesStandOnEachOfTheirDevices(t *testing.T) {
 		t.Errorf("marks %v", marks)
 	}
 	plan, err := Plan(parse(t, a+" + "+b+" > lvm-stripe > xfs"))
-	if text := fmt.Sprint(plan); err != nil || !strings.Contains(text, a) || !strings.Contains(text, b) || !strings.Contains(text, "volume group") {
+	if text := fmt.Sprint(
+		plan,
+	); err != nil || !strings.Contains(text, a) || !strings.Contains(text, b) ||
+		!strings.Contains(text, "volume group") {
 		t.Errorf("plan %q, %v", plan, err)
 	}
 }
 
 func TestNamesOfGroupsAreLVMs(t *testing.T) {
 	b := &build{env: &Env{RunID: "my run/ÄÖ-20261121-204340.367923" + strings.Repeat("x", 200)}}
-	one, other := b.ownName(), b.ownName()
-	if one == other || notInGroup.MatchString(one) || len(one) > 100 {
+	one, other := b.groupName(), b.groupName()
+	if one == other || badGroupChars.MatchString(one) || len(one) > 100 {
 		t.Errorf("%q, %q", one, other)
 	}
 	b.env.RunID = strings.Repeat("-", 100)
-	if name := devmapper.VolumeName(b.ownName(), "pool_tdata"); len(name) > 127 {
+	if name := devmapper.VolumeName(b.groupName(), "pool_tdata"); len(name) > 127 {
 		t.Errorf("%s has %d characters", name, len(name))
 	}
 	id := volumeUUID()

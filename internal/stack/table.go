@@ -7,22 +7,20 @@ import (
 	"plimsoll/internal/stack/line"
 )
 
-// layer is one kind of node: its notation, and what it does on the host.
+// layer is the implementation of one kind of node: its notation, and its effects on the host.
 type layer struct {
 	line.Def
 	marks []result.Mark
-	// plan tells people what up changes on the host.
+	// plan describes, for people, the changes that up makes to the host.
 	plan func(n line.Node) []string
-	// writes notes what up writes to, and starts, as far as the text tells.
-	writes func(s *sketch, n line.Node)
-	// check tells, touching nothing, what speaks against the node; nil for
-	// nothing. need is the space that the workloads take, in bytes.
+	// writes records what up would write to and start, as far as the line shows it.
+	writes func(s *dryRun, n line.Node)
+	// check returns an error if the node cannot be made, without touching anything. need is the space that the
+	// workloads take, in bytes.
 	check func(ctx context.Context, e *Env, n line.Node, need int64) error
-	// checkOn tells the same of a node for which what is below it, source
-	// first, matters.
+	// checkOn is check for a node that depends on the nodes below it, source first.
 	checkOn func(e *Env, below []line.Node, n line.Node) error
-	// up makes the node on what the layers below left in b; of a view, what its
-	// places share.
+	// up makes the node on top of the layers recorded in b. For a view, it makes the part that its places share.
 	up func(ctx context.Context, b *build, n line.Node) error
 	// place makes a view's part of a place.
 	place func(ctx context.Context, p *Place) error
@@ -34,9 +32,9 @@ var table = func() []*layer {
 		loopSource, deviceSource, byIDSource, serialSource, uuidSource, nguidSource, nvmeofSource, dirSource, tmpfsSource,
 		elsewhereSource,
 		ext4, xfs, btrfs,
-		scheduler, lvmStripe, raid0,
+		scheduler, costModel, lvmStripe, raid0,
 		loopLVM, directLVM,
-		volume, deviceMapper, deviceMapperOnPool,
+		volume, overlayfs, deviceMapper, deviceMapperOnPool,
 	}
 	return append(layers, drivers()...)
 }()

@@ -6,12 +6,13 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 
-	"plimsoll/internal/cgroup"
-	"plimsoll/internal/container"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/host/cgroup"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/stack/container"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/state/journal"
 	"plimsoll/internal/workload"
 )
 
@@ -27,7 +28,7 @@ var planEngine = []string{"start a private Docker engine, with directories and a
 // driverKinds are the storage drivers that are one layer each; devicemapper,
 // which stands on a pool, has its own file.
 var driverKinds = []struct{ name, summary string }{
-	{"overlay2", "writable layer on overlayfs"},
+	{"overlay2", "writable layer on overlayfs, in the store that Docker had before 29"},
 	{"btrfs", "writable layer as a btrfs subvolume; needs btrfs below"},
 	{"vfs", "writable layer as a plain copy of the image"},
 	{"fuse-overlayfs", "writable layer on overlayfs in user space"},
@@ -54,16 +55,10 @@ func drivers() []*layer {
 		out = append(out, &layer{
 			Def:    line.Def{Name: d.name, Summary: d.summary, Below: line.FileSystem, Gives: line.View},
 			plan:   func(line.Node) []string { return append(planEngine, "start a container on storage driver "+d.name) },
-			writes: func(s *sketch, n line.Node) { s.engine(n.Name, engineRoot(s.dir)) },
+			writes: func(s *dryRun, n line.Node) { s.engine(n.Name, engineRoot(s.dir)) },
 			check:  func(context.Context, *Env, line.Node, int64) error { return checkEngine() },
-			up: func(ctx context.Context, b *build, _ line.Node) error {
-				root := engineRoot(b.base.dir)
-				if err := b.mkdir(ctx, root); err != nil {
-					return err
-				}
-				return ofDriver(d.name, b.contain(ctx, d.name, root))
-			},
-			place: func(ctx context.Context, p *Place) error { return p.contain(ctx) },
+			up:     func(ctx context.Context, b *build, _ line.Node) error { return b.containOnStack(ctx, d.name) },
+			place:  func(ctx context.Context, p *Place) error { return p.contain(ctx) },
 		})
 	}
 	return out
@@ -78,7 +73,7 @@ func ofDriver(driver string, err error) error {
 	return err
 }
 
-// checkEngine tells whether private engines can be started at all.
+// checkEngine returns an error if private engines cannot be started on this host.
 func checkEngine() error {
 	if err := needRoot("private Docker engine"); err != nil {
 		return err
@@ -93,10 +88,20 @@ func checkEngine() error {
 // engine is a private Docker engine that containers of places run in.
 type engine struct {
 	docker  *container.Engine
+	mu      sync.Mutex                 // of roots and taken
 	image   container.Image            // of the steps' programs
 	roots   map[string]container.Image // by key of the root that they are of
 	entries []*journal.Entry           // of one that bases share
 	taken   map[string]bool            // names of containers
+}
+
+// containOnStack starts a private engine with its data-root on the stack.
+func (b *build) containOnStack(ctx context.Context, driver string) error {
+	root := engineRoot(b.base.dir)
+	if err := b.mkdir(ctx, root); err != nil {
+		return err
+	}
+	return ofDriver(driver, b.contain(ctx, driver, root))
 }
 
 // contain starts a private engine with its data-root at root, whose containers'
@@ -106,12 +111,12 @@ func (b *build) contain(ctx context.Context, driver, root string) error {
 	if err != nil {
 		return err
 	}
-	b.use(e)
+	b.useEngine(e)
 	return nil
 }
 
-// use has places run in containers of an engine.
-func (b *build) use(e *engine) {
+// useEngine runs places in containers of an engine.
+func (b *build) useEngine(e *engine) {
 	b.base.engine = e
 	b.fact("Docker engine", e.docker.Version)
 	b.fact("storage driver", e.docker.Driver)
@@ -136,12 +141,13 @@ func (b *build) startEngine(ctx context.Context, driver, root string) (*engine, 
 	return &engine{docker: docker, image: image, roots: map[string]container.Image{}, taken: map[string]bool{}}, nil
 }
 
-// imageOf returns the image of a root, which the engine gets when it is asked for first;
-// that of the steps' programs for nil.
+// imageOf returns the image of a root, which it loads into the engine once, or of the steps' programs for nil.
 func (e *engine) imageOf(ctx context.Context, env *Env, root *container.Root) (container.Image, error) {
 	if root == nil {
 		return e.image, nil
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	known, ok := e.roots[root.Key]
 	if ok {
 		return known, nil
@@ -161,12 +167,21 @@ func (e *engine) take(config PlaceConfig) string {
 	if config.Of > 1 {
 		name = fmt.Sprintf("workload-%d", config.Number)
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	free := name
 	for n := 2; e.taken[free]; n++ { // another base has places in this engine too
 		free = fmt.Sprintf("%s.%d", name, n)
 	}
 	e.taken[free] = true
 	return free
+}
+
+// giveBack lets another container have a name.
+func (e *engine) giveBack(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.taken, name)
 }
 
 // contain starts the container of the place in the base's engine.
@@ -181,7 +196,7 @@ func (p *Place) contain(ctx context.Context, binds ...container.Bind) error {
 		Name: p.name, Image: image, WorkingDir: dataDir,
 		Binds: append(binds, container.Bind{Host: env.Scratch, Inside: scratchDir}),
 	}
-	in := &contained{scratch: env.Scratch, engine: e.docker}
+	in := &containerExecutor{scratch: env.Scratch, engine: e.docker}
 	if p.config.Root != nil {
 		config.User, in.self = p.config.Root.User, env.Self
 	}
@@ -209,8 +224,8 @@ func (p *Place) contain(ctx context.Context, binds ...container.Bind) error {
 	return err
 }
 
-// contained runs steps in a container.
-type contained struct {
+// containerExecutor runs steps in a container.
+type containerExecutor struct {
 	container *container.Container
 	scratch   string // on the host
 	engine    *container.Engine
@@ -218,20 +233,20 @@ type contained struct {
 	sharing   *cgroup.Group // that steps run in where it shares limits on devices; nil where it does not
 }
 
-func (c *contained) sees(scratch string) string {
+func (c *containerExecutor) pathInside(scratch string) string {
 	return scratchDir + strings.TrimPrefix(scratch, c.scratch)
 }
 
-func (c *contained) stepGroup() (*cgroup.Group, error) {
+func (c *containerExecutor) stepGroup() (*cgroup.Group, error) {
 	if c.sharing != nil {
 		return c.sharing, nil
 	}
 	return cgroup.Of(c.container.PID())
 }
 
-func (c *contained) ownGroup() (*cgroup.Group, error) { return c.engine.Group() }
+func (c *containerExecutor) ownGroup() (*cgroup.Group, error) { return c.engine.Group() }
 
-func (c *contained) exec(ctx context.Context, p process) (workload.Exit, error) {
+func (c *containerExecutor) exec(ctx context.Context, p process) (workload.Exit, error) {
 	argv := p.argv
 	if c.self != "" && argv[0] == c.self {
 		argv = slices.Concat([]string{container.SelfPath}, argv[1:])

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"strconv"
 
-	"plimsoll/internal/container"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/stack/container"
 	"plimsoll/internal/stack/line"
 )
 
@@ -21,11 +21,17 @@ var volume = &layer{
 	Def: line.Def{
 		Name: "volume", Summary: "a container with a data volume on the stack", Below: line.FileSystem, Gives: line.View,
 		Options: []line.OptionDef{
-			{Key: "driver", Value: line.Text, Summary: "storage driver of the container's engine", Default: "overlay2, or vfs where that does not start", Check: line.OneOf(driverNames()...)},
+			{
+				Key:     "driver",
+				Value:   line.Text,
+				Summary: "storage driver of the container's engine",
+				Default: "overlay2, or vfs where that does not start",
+				Check:   line.OneOf(driverNames()...),
+			},
 		},
 	},
 	plan: func(line.Node) []string { return append(planEngine, "start a container with a data volume on it") },
-	writes: func(s *sketch, n line.Node) {
+	writes: func(s *dryRun, n line.Node) {
 		driver, ok := n.Option("driver")
 		if !ok {
 			driver = volumeDrivers[0]
@@ -40,27 +46,10 @@ var volume = &layer{
 	},
 	up: func(ctx context.Context, b *build, n line.Node) error {
 		drivers := volumeDrivers
-		named, only := n.Option("driver")
-		if only {
+		if named, only := n.Option("driver"); only {
 			drivers = []string{named}
 		}
-		var refused error
-		for _, driver := range drivers {
-			shared, err := b.volumeEngine(ctx, driver)
-			if err == nil {
-				b.base.shared = true
-				b.use(shared)
-				return nil
-			}
-			switch {
-			case problem.Of(err) == nil:
-				return err
-			case only && errors.Is(err, problem.Unsupported):
-				return ofDriver(driver, err)
-			}
-			refused = errors.Join(refused, err)
-		}
-		return fmt.Errorf("no storage driver starts below %s: %w", b.env.Work, refused)
+		return b.useVolumes(ctx, drivers)
 	},
 	place: func(ctx context.Context, p *Place) error {
 		if err := p.mkdir(ctx); err != nil {
@@ -70,9 +59,29 @@ var volume = &layer{
 	},
 }
 
-// volumeEngine returns the engine of a storage driver for data volumes, and starts it
-// when it is asked for first. Stacks share it: images and their storage play no part
-// in a volume's I/O, and lie on the run's disk. It stays up until Release.
+// useVolumes runs places in containers of the engine for data volumes of the first of the storage drivers that starts.
+func (b *build) useVolumes(ctx context.Context, drivers []string) error {
+	var refused error
+	for _, driver := range drivers {
+		shared, err := b.volumeEngine(ctx, driver)
+		if err == nil {
+			b.base.shared = true
+			b.useEngine(shared)
+			return nil
+		}
+		switch {
+		case problem.Of(err) == nil:
+			return err
+		case len(drivers) == 1 && errors.Is(err, problem.Unsupported):
+			return ofDriver(driver, err)
+		}
+		refused = errors.Join(refused, err)
+	}
+	return fmt.Errorf("no storage driver starts below %s: %w", b.env.Work, refused)
+}
+
+// volumeEngine returns the engine of a storage driver for data volumes. The first call starts it, and it stays up
+// until Release. Stacks share it: images and their storage play no part in a volume's I/O, and lie on the run's disk.
 func (b *build) volumeEngine(ctx context.Context, driver string) (*engine, error) {
 	if v := b.env.volumes[driver]; v != nil {
 		return v, nil
@@ -105,9 +114,8 @@ func (b *build) startVolumeEngine(ctx context.Context, driver, root string) (*en
 	return b.startEngine(ctx, driver, root)
 }
 
-// Release takes down what stacks share, which must all be down. A stack that
-// comes up later has it made anew: after a failure nobody knows which of it is
-// half dead.
+// Release takes down what stacks share. The stacks must all be down. Later stacks start a new engine: after a failure
+// the state of the old one is unknown.
 func (e *Env) Release(ctx context.Context) error {
 	var all []error
 	for _, v := range e.volumes {

@@ -4,33 +4,33 @@ import (
 	"path/filepath"
 	"slices"
 
-	"plimsoll/internal/container"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/stack/container"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/state/journal"
 )
 
-// Writes is where bringing a stack up writes, and what it starts. Names that
-// only making them tells are held by placeholders: /dev/loopN, a UUID.
+// Writes lists the paths and devices that bringing a stack up writes to, and the programs that it starts. Names that
+// are not known before are placeholders: /dev/loopN, a UUID.
 type Writes struct {
 	Devices  []string   // that are there before and are overwritten, as the line names them
 	Paths    []string   // that are made, or set
 	Programs [][]string // that are started for it, with their arguments
 }
 
-// Places are what paths are made of.
+// Places holds the parts of paths.
 type Places struct {
 	State string // state directory
 	Run   string // id of the run
 	Own   bool   // loop devices stand on files of their own, and not on regions
 }
 
-// Writes returns what a stack of that name would write. It touches nothing.
+// Writes returns the writes of a stack of that name. It touches nothing.
 func (at Places) Writes(name string, l line.Line) (Writes, error) {
 	parts, err := resolve(l)
 	if err != nil {
 		return Writes{}, err
 	}
-	s := &sketch{Places: at, name: name, work: journal.WorkDir(at.State, at.Run)}
+	s := &dryRun{Places: at, name: name, work: journal.WorkDir(at.State, at.Run)}
 	sources := len(l.Sources())
 	for i, p := range parts {
 		if p.writes != nil {
@@ -43,8 +43,8 @@ func (at Places) Writes(name string, l line.Line) (Writes, error) {
 	return s.Writes, nil
 }
 
-// sketch is a stack as far as its text tells.
-type sketch struct {
+// dryRun collects the writes of bringing a stack up.
+type dryRun struct {
 	Places
 	Writes
 	name, work string
@@ -63,25 +63,25 @@ const (
 	someUUID   = "UUID"
 )
 
-func (s *sketch) overwrites(device string) { s.Devices = append(s.Devices, device) }
+func (s *dryRun) overwrites(device string) { s.Devices = append(s.Devices, device) }
 
-func (s *sketch) makes(path string) {
+func (s *dryRun) makes(path string) {
 	if !slices.Contains(s.Paths, path) {
 		s.Paths = append(s.Paths, path)
 	}
 }
 
-func (s *sketch) starts(argv ...string) { s.Programs = append(s.Programs, argv) }
+func (s *dryRun) starts(argv ...string) { s.Programs = append(s.Programs, argv) }
 
 // mounts notes a mount in the run's work directory.
-func (s *sketch) mounts(source, fstype, options string) {
+func (s *dryRun) mounts(source, fstype, options string) {
 	s.dir = filepath.Join(s.work, s.name)
 	s.makes(s.dir)
 	s.starts(mountArgv(source, fstype, options, s.dir)...)
 }
 
 // engine notes a private Docker engine.
-func (s *sketch) engine(driver, root string) {
+func (s *dryRun) engine(driver, root string) {
 	s.makes(root)
 	exec := filepath.Join(journal.RunDir, s.Run+"-…")
 	s.makes(exec)
@@ -101,7 +101,7 @@ func loopFile(parent, run, name string) string {
 	return filepath.Join(parent, "plimsoll-"+run+"-"+name+".img")
 }
 
-// scratchIn is what a stack makes in a directory of the user's.
+// scratchIn returns the path of a stack's directory within a user's directory.
 func scratchIn(dir, run, name string) string { return filepath.Join(dir, ".plimsoll-"+run+"-"+name) }
 
 // engineRoot is the data-root of an engine that keeps it on the stack.

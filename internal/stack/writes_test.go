@@ -27,6 +27,9 @@ func TestWritesNamesEveryPlace(t *testing.T) {
 			"/state/work-run/plimsoll-run-regions/regions.img", "/dev/loopN, a new loop device on it", "/state/work-run/s",
 			"/state/work-run/engine-N-overlay2", "/run/plimsoll/run-…", "/run/containerd, unless it is there", "/run/docker, unless it is there",
 		}},
+		{"/dev/nvme0n1 > iocost(min=50) > ext4", []string{"/dev/nvme0n1"}, []string{
+			"/sys/fs/cgroup/io.cost.model", "/sys/fs/cgroup/io.cost.qos", "/state/work-run/s",
+		}},
 		{"/dev/nvme0n1 > scheduler:kyber > xfs > overlay2", []string{"/dev/nvme0n1"}, []string{
 			"/sys/block/nvme0n1/queue/scheduler", "/state/work-run/s", "/state/work-run/s/docker", "/run/plimsoll/run-…", "/run/containerd, unless it is there", "/run/docker, unless it is there",
 		}},
@@ -37,6 +40,10 @@ func TestWritesNamesEveryPlace(t *testing.T) {
 		{"loop + loop > raid0", nil, []string{"/state/work-run/plimsoll-run-regions/regions.img", "/dev/loopN, a new loop device on it", "/dev/mdN, a new array"}},
 		{"nvmeof(transport=loop, nqn=nqn.x)", []string{"nvmeof(transport=loop, nqn=nqn.x)"}, []string{"/dev/nvme-fabrics, for a new connection"}},
 		{"tmpfs(size=1GiB)", nil, []string{"/state/work-run/s"}},
+		{"tmpfs(size=1GiB) > overlayfs(volatile)", nil, []string{
+			"/state/work-run/s", "/state/work-run/s/overlay", "/state/work-run/engine-N-overlay2", "/run/plimsoll/run-…",
+			"/run/containerd, unless it is there", "/run/docker, unless it is there",
+		}},
 	} {
 		w, err := testPlaces.Writes("s", parse(t, test.line))
 		if err != nil || !slices.Equal(w.Devices, test.devices) || !slices.Equal(w.Paths, test.paths) {
@@ -76,10 +83,11 @@ var (
 		`tmpfs(size="1,loop=/x")`, "by-id:", "/dev/a /dev/b", `loop(direct-io=/x)`,
 	}
 	layers = []string{
-		"scheduler:kyber", "scheduler:none", "lvm-stripe", "raid0(chunk=64KiB)", "lvm-stripe(stripe=/etc)", "thin(direct-lvm)", "thin(loop-lvm)",
+		"scheduler:kyber", "scheduler:none", "iocost", "iocost(min=50)", "iocost(min=/etc)", "lvm-stripe", "raid0(chunk=64KiB)", "lvm-stripe(stripe=/etc)", "thin(direct-lvm)", "thin(loop-lvm)",
 	}
 	views = []string{
 		"volume", "volume(driver=vfs)", "volume(driver=../../etc)", `volume(driver="vfs --config=/x")`, "overlay2", "btrfs", "vfs", "devicemapper", "fuse-overlayfs", "zfs",
+		"overlayfs", "overlayfs(volatile)", `overlayfs(volatile="x,lowerdir=/etc")`,
 	}
 )
 
@@ -196,6 +204,8 @@ var elsewhere = regexp.MustCompile(`(^|,)(device|name|file|logdev|rtdev|offset|l
 var ownPath = regexp.MustCompile(`^(/state/work-run(/|$)|/run/plimsoll/run-…(/|$)|/plimsoll-run-…$|/srv/own/(deep/)?\.plimsoll-run-s(/|$)|/srv/own/plimsoll-run-regions/regions\.img$|` +
 	`/dev/(loopN|DEVICE|nvmeXnY|mdN|md/plimsoll-UUID|mapper/plimsoll--run--…-(stripe|pool))$)`)
 
+var ownOverlay = regexp.MustCompile(`^lowerdir=/[^,:]*/lower,upperdir=/[^,:]*/upper,workdir=/[^,:]*/work(,volatile)?$`)
+
 var pathIn = regexp.MustCompile(`/[^ "|$,=:]*`)
 
 // breaks returns how a line that was accepted would lead elsewhere; "" if it
@@ -230,7 +240,11 @@ func breaks(l line.Line, w Writes) string {
 			if len(argv) != 6 && (len(argv) != 8 || argv[4] != "-o") || strings.HasPrefix(argv[len(argv)-1], "-") || strings.HasPrefix(argv[len(argv)-2], "-") {
 				return fmt.Sprintf("%q is no mount of one device", argv)
 			}
-			if len(argv) == 8 {
+			if argv[3] == "overlay" {
+				if !ownOverlay.MatchString(argv[5]) { // its paths were looked at above
+					return fmt.Sprintf("%q has other options than its own", argv)
+				}
+			} else if len(argv) == 8 {
 				lists = []string{argv[5]}
 			}
 		case argv[0] == "dockerd":
@@ -247,7 +261,7 @@ func breaks(l line.Line, w Writes) string {
 	}
 	for _, path := range w.Paths {
 		path, _, _ = strings.Cut(path, ",")
-		if !ownPath.MatchString(path) && !slices.Contains([]string{"/dev/nvme-fabrics", "/run/containerd", "/run/docker"}, path) && !regexp.MustCompile(`^/sys/block/[A-Za-z0-9._-]+/queue/scheduler$`).MatchString(path) {
+		if !ownPath.MatchString(path) && !slices.Contains([]string{"/dev/nvme-fabrics", "/run/containerd", "/run/docker", "/sys/fs/cgroup/io.cost.model", "/sys/fs/cgroup/io.cost.qos"}, path) && !regexp.MustCompile(`^/sys/block/[A-Za-z0-9._-]+/queue/scheduler$`).MatchString(path) {
 			return "it would make " + path
 		}
 	}

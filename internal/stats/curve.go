@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// Level is what was measured at one level of a factor.
+// Level holds the values measured at one level of a factor.
 type Level struct {
 	X      float64   // the level: jobs, bytes of a block; positive
 	Values []float64 // one per trial; positive
 }
 
-// ChangeKind is what happens where a curve changes.
+// ChangeKind is the form of a change in a curve.
 type ChangeKind string
 
 // The kinds of changes.
@@ -40,12 +40,11 @@ type Change struct {
 	Ratio Ratio
 	// Before and After are the slopes on either side, as in Segment.
 	Before, After Estimate
-	// P is how often noise alone would look like a change of this size
-	// anywhere on the curve.
+	// P is the probability that noise alone would cause a change of this size anywhere on the curve.
 	P float64
 }
 
-// SegmentShape is what a curve does between two changes.
+// SegmentShape is the shape of a curve between two changes.
 type SegmentShape string
 
 // The shapes of segments.
@@ -72,11 +71,12 @@ type Estimate struct{ Value, Low, High float64 }
 
 // Curve is a response over the levels of a factor.
 type Curve struct {
-	Changes  []Change  // in the order of levels; empty when noise explains all, or what is left is small
+	// in the order of levels; empty when noise explains everything, or when all changes are small
+	Changes  []Change
 	Segments []Segment // one more than changes
 	Fit      []float64 // the fitted response at each level
-	// P is how often noise alone would bend a straight curve as much as this
-	// one: of the first change that was looked for.
+	// P is the probability that noise alone would bend a straight curve as much as this one: that of the first change
+	// tested.
 	P float64
 }
 
@@ -100,7 +100,7 @@ const (
 // The curve is a line with up to three changes, each a step between two
 // levels or a bend, fitted to the medians of the levels by least squares.
 // Changes are added as long as a test of random signs says that noise would do the
-// same in less than 5% of cases. docs/curves.md has the method, its power and
+// same in less than 5% of cases. docs/evidence/curves.md has the method, its power and
 // its false alarms. The same arguments give the same result, and the order of
 // trials does not matter.
 //
@@ -132,7 +132,7 @@ func checkLevels(levels []Level) error {
 		switch {
 		case len(l.Values) < MinTrials:
 			problems = append(problems,
-				fmt.Errorf("level %v has %d trials: it takes %d to tell a change from noise", l.X, len(l.Values), MinTrials))
+				fmt.Errorf("level %v has %d trials: it takes %d to separate a change from noise", l.X, len(l.Values), MinTrials))
 		case !allPositive(l.Values):
 			problems = append(problems, fmt.Errorf("level %v has a trial whose value is no positive number", l.X))
 		}
@@ -140,7 +140,7 @@ func checkLevels(levels []Level) error {
 	return errors.Join(problems...)
 }
 
-// describe says what a model means, and how far noise could move it.
+// describe returns the curve of a model, with the uncertainty of its changes.
 func (f *fitter) describe(changes []column) Curve {
 	m := f.fit(changes, f.medians)
 	samples := f.bootstrap(m)

@@ -19,8 +19,7 @@ const (
 	worthMoving = 10
 )
 
-// column is what a change adds to the line: a step by a constant between two
-// levels, or a bend from a place on.
+// column is a term that a change adds to the line: a step by a constant between two levels, or a bend at a place.
 type column struct {
 	step  bool
 	after int     // of a step: the first level behind it
@@ -50,7 +49,7 @@ func newFitter(levels []Level, seed uint64) *fitter {
 		f.values, f.medians = append(f.values, logs), append(f.medians, quantileSorted(logs, 0.5))
 		f.root = append(f.root, math.Sqrt(float64(len(logs))))
 	}
-	_, f.noise = f.rootedMedians(f.values)
+	_, f.noise = f.weightedMedians(f.values)
 	// A bend at the second level and a step before it are the same curve, and
 	// so at the other end: bends stand for both there (see named).
 	last := len(f.u) - 1
@@ -63,7 +62,7 @@ func newFitter(levels []Level, seed uint64) *fitter {
 	return f
 }
 
-// value is what the column adds to level i, for a weight of 1.
+// value returns the column's value at level i, for a weight of 1.
 func (f *fitter) value(c column, i int) float64 {
 	if !c.step {
 		return max(0, f.u[i]-c.at)
@@ -74,8 +73,7 @@ func (f *fitter) value(c column, i int) float64 {
 	return 1
 }
 
-// around gives the last level before a change and the first one behind it;
-// they are the same for a knee at a level.
+// around returns the last level before a change and the first one behind it; they are the same for a knee at a level.
 func (f *fitter) around(c column) (end, next int) {
 	if c.step {
 		return c.after - 1, c.after
@@ -87,7 +85,7 @@ func (f *fitter) around(c column) (end, next int) {
 	return next - 1, next
 }
 
-// place is where a change is, on the scale of the factor.
+// place returns the range of a change on the scale of the factor.
 func (f *fitter) place(c column) (from, to float64) {
 	end, next := f.around(c)
 	if c.step || end == next {
@@ -167,8 +165,7 @@ func unit(v []float64) []float64 {
 	return v
 }
 
-// directions gives for every column the direction that it adds to a basis,
-// and which column it is.
+// directions returns, for every column, the direction that it adds to a basis, and the column.
 func (f *fitter) directions(b basis) (all [][]float64, of []column) {
 	for _, c := range f.columns {
 		if rest, ok := b.rest(f.vector(c)); ok {
@@ -189,8 +186,8 @@ func best(directions [][]float64, data []float64) (at int, gain float64) {
 	return at, gain
 }
 
-// rooted is medians times the root of each level.
-func (f *fitter) rooted(medians []float64) []float64 {
+// weighted returns medians multiplied by the square root of each level's number of values.
+func (f *fitter) weighted(medians []float64) []float64 {
 	v := make([]float64, len(medians))
 	for i, m := range medians {
 		v[i] = m * f.root[i]
@@ -198,17 +195,16 @@ func (f *fitter) rooted(medians []float64) []float64 {
 	return v
 }
 
-// statistic is how much the best further change would explain of the medians
-// of values, over their noise within levels. It keeps values sorted.
+// statistic returns how much of the medians of values the best further change would explain, relative to their noise
+// within levels. It sorts values.
 func (f *fitter) statistic(directions [][]float64, values [][]float64) float64 {
-	data, noise := f.rootedMedians(values)
+	data, noise := f.weightedMedians(values)
 	_, gain := best(directions, data)
 	return gain / (noise * noise)
 }
 
-// rootedMedians gives the median of each level times its root, and the noise
-// of a trial. It sorts values.
-func (f *fitter) rootedMedians(values [][]float64) (data []float64, noise float64) {
+// weightedMedians returns the weighted median of each level, and the noise of a trial. It sorts values.
+func (f *fitter) weightedMedians(values [][]float64) (data []float64, noise float64) {
 	deviation, free := 0.0, 0
 	for i, level := range values {
 		slices.Sort(level)
@@ -222,11 +218,9 @@ func (f *fitter) rootedMedians(values [][]float64) (data []float64, noise float6
 	return data, max(deviation/float64(free), leastNoise)
 }
 
-// test is how often noise would look like one more change besides the given
-// ones, somewhere on the curve. Without that change, what trials differ by
-// from the curve is noise, and might as well have had the other sign: the
-// statistic of the data is compared with those of random signs (Winkler and
-// others 2014). Each level keeps its own amount of noise.
+// test returns the p value of one more change besides the given ones, anywhere on the curve. Without that change, the
+// deviations of trials from the curve are noise and might have the opposite sign: the statistic of the data is
+// compared with those of random signs (Winkler and others 2014). Each level keeps its own amount of noise.
 func (f *fitter) test(without []column) float64 {
 	m := f.fit(without, f.medians)
 	directions, _ := f.directions(f.basis(without))
@@ -265,14 +259,14 @@ func (f *fitter) choose() (chosen []column, each []float64, first float64) {
 	first = f.test(nil)
 	for p := first; p < Alpha && len(chosen) < most; p = f.test(chosen) {
 		more := f.search(len(chosen) + 1)
-		f.loosen(more, f.rooted(f.medians), worthMoving)
+		f.loosen(more, f.weighted(f.medians), worthMoving)
 		m := f.fit(more, f.medians)
 		if small(m) {
 			break
 		}
 		ps := make([]float64, len(more))
 		for i := range ps {
-			ps[i] = f.test(others(m.columns, i))
+			ps[i] = f.test(withoutColumn(m.columns, i))
 		}
 		if slices.Max(ps) >= Alpha {
 			break // with the new one, another is not needed
@@ -287,7 +281,7 @@ func (f *fitter) choose() (chosen []column, each []float64, first float64) {
 // further one is added, and each moves to where it is best given the others
 // until none moves.
 func (f *fitter) search(changes int) []column {
-	data := f.rooted(f.medians)
+	data := f.weighted(f.medians)
 	var found []column
 	if changes == 1 {
 		found = f.bestBeside(nil, data)
@@ -326,7 +320,7 @@ func (f *fitter) settle(columns []column, data []float64, rounds int) []column {
 	for range rounds {
 		before := slices.Clone(columns)
 		for i := range columns {
-			columns[i] = f.bestBeside(others(columns, i), data)[0]
+			columns[i] = f.bestBeside(withoutColumn(columns, i), data)[0]
 		}
 		if slices.Equal(before, columns) {
 			break
@@ -335,28 +329,27 @@ func (f *fitter) settle(columns []column, data []float64, rounds int) []column {
 	return columns
 }
 
-// loosen moves knees off their levels where the curve then fits better by more
-// than so many squares of the noise.
+// loosen moves knees off their levels where that improves the fit by more than worth squares of the noise.
 func (f *fitter) loosen(columns []column, data []float64, worth float64) {
 	for i := range columns {
 		columns[i] = f.between(columns, i, data, worth)
 	}
 }
 
-func others(columns []column, i int) []column {
+// withoutColumn returns columns without the one at i.
+func withoutColumn(columns []column, i int) []column {
 	return slices.Delete(slices.Clone(columns), i, i+1)
 }
 
-// between gives the best place of knee i, from its level at most to the next
-// one. Both sides of a place between levels have to be held by two levels: a
-// slope from a single level to it could be any.
+// between returns the best place of knee i, from its level up to the next one. Two levels must lie on either side of
+// a place between levels: a slope determined by a single level could be any.
 func (f *fitter) between(columns []column, i int, data []float64, worth float64) column {
 	c := columns[i]
 	if c.step {
 		return c
 	}
 	level, _ := slices.BinarySearch(f.u, c.at)
-	b := f.basis(others(columns, i))
+	b := f.basis(withoutColumn(columns, i))
 	gain := func(c column) float64 {
 		rest, ok := b.rest(f.vector(c))
 		if !ok {
@@ -367,7 +360,7 @@ func (f *fitter) between(columns []column, i int, data []float64, worth float64)
 	}
 	found, most := c, gain(c)+worth*f.noise*f.noise
 	for gap := level - 1; gap <= level; gap++ { // the one before the level, and the one behind it
-		if !f.held(columns, i, gap) {
+		if !f.hasNeighbours(columns, i, gap) {
 			continue
 		}
 		for k := 1; k < perGap; k++ {
@@ -380,11 +373,11 @@ func (f *fitter) between(columns []column, i int, data []float64, worth float64)
 	return found
 }
 
-// held tells whether two levels lie between a knee in a gap and the next
-// change or end of the curve, on both sides.
-func (f *fitter) held(columns []column, i, gap int) bool {
+// hasNeighbours reports whether two levels lie between a knee in a gap and the next change or end of the curve, on
+// both sides.
+func (f *fitter) hasNeighbours(columns []column, i, gap int) bool {
 	first, last := 0, len(f.u)-1
-	for _, c := range others(columns, i) {
+	for _, c := range withoutColumn(columns, i) {
 		end, next := f.around(c)
 		if next <= gap {
 			first = max(first, next)
@@ -397,7 +390,7 @@ func (f *fitter) held(columns []column, i, gap int) bool {
 	return gap-first >= 1 && last-gap-1 >= 1
 }
 
-// small tells whether one of the changes is too small to matter.
+// small reports whether one of the changes is too small to matter.
 func small(m model) bool {
 	for i, c := range m.columns {
 		size := math.Abs(m.weights[i])

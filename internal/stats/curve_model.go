@@ -28,14 +28,13 @@ func (m model) slope(u float64) float64 {
 // weighted by its number of trials.
 func (f *fitter) fit(columns []column, medians []float64) model {
 	m := f.solve(columns, medians)
-	return f.solve(f.named(m), medians)
+	return f.solve(f.preferSteps(m), medians)
 }
 
-// named calls a bend at the second or the last but one level by its better
-// name: the level beyond it is on no line with others, so the curve is the
-// same with a step. It is one where the curve falls off to a lower level, or
-// from a higher one; where it rises, a bend.
-func (f *fitter) named(m model) []column {
+// preferSteps replaces a bend at the second or the last but one level by the equivalent step: the level beyond it
+// shares its line with no other, so the curve is the same. It becomes a step where the curve falls off to a lower
+// level, or from a higher one; where it rises, it stays a bend.
+func (f *fitter) preferSteps(m model) []column {
 	columns := slices.Clone(m.columns)
 	last := len(f.u) - 1
 	for i, c := range columns {
@@ -70,11 +69,11 @@ func (f *fitter) solve(columns []column, medians []float64) model {
 	})
 	// Columns of the least squares problem, made orthogonal one by one
 	// (Gram and Schmidt); what that subtracts is put back from the last on.
-	vectors := [][]float64{slices.Clone(f.root), f.rooted(f.u)}
+	vectors := [][]float64{slices.Clone(f.root), f.weighted(f.u)}
 	for _, c := range m.columns {
 		vectors = append(vectors, f.vector(c))
 	}
-	data := f.rooted(medians)
+	data := f.weighted(medians)
 	var b basis
 	factors := make([][]float64, len(vectors)) // vector k = sum of factors[k][j] * b[j]
 	for k, v := range vectors {
@@ -109,10 +108,9 @@ func (f *fitter) solve(columns []column, medians []float64) model {
 	return m
 }
 
-// bootstrap fits the curve to samples in which the noise of all levels is
-// drawn anew. Changes move to where they fit the sample best, and knees also
-// between levels: that one at a level is simpler says nothing about where it
-// is. For the same reason samples are drawn around the curve that fits best.
+// bootstrap fits the curve to samples with resampled noise of all levels. Changes move to where they fit the sample
+// best, and knees also between levels: that one at a level is simpler says nothing about its place. For the same
+// reason samples are drawn around the curve that fits best.
 func (f *fitter) bootstrap(m model) []model {
 	m = f.loosest(m.columns, f.medians)
 	var noise []float64
@@ -144,7 +142,7 @@ func (f *fitter) bootstrap(m model) []model {
 
 // loosest fits as many changes as there are columns, near these.
 func (f *fitter) loosest(columns []column, medians []float64) model {
-	data := f.rooted(medians)
+	data := f.weighted(medians)
 	columns = f.settle(columns, data, 2)
 	f.loosen(columns, data, 0)
 	return f.fit(columns, medians)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"plimsoll/internal/testkit/soak"
 )
 
 type jsonLevels []struct {
@@ -274,24 +276,26 @@ func TestSizesOfChanges(t *testing.T) {
 	}
 }
 
-// TestPowerAndFalseAlarms holds docs/curves.md to its word, with fewer curves;
+// TestPowerAndFalseAlarms holds docs/evidence/curves.md to its word, with fewer curves;
 // scripts/curve-power has the whole. Seeds are fixed.
 func TestPowerAndFalseAlarms(t *testing.T) {
-	const curves = 60
+	const all = 60
+	curves := soak.Of(all, 15)
+	of := func(n int) int { return n * curves / all }
 	for _, c := range []struct {
 		name      string
 		y         func(float64) float64
 		sigma     float64
-		least     int // curves on which a change is seen
+		least     int // of all curves, those on which a change is seen
 		most      int
 		held      int // whose interval holds the place
 		low, high float64
 	}{
 		{"flat", func(float64) float64 { return 1 }, 0.1, 0, 8, 0, 0, 0},
 		{"proportional", func(x float64) float64 { return x }, 0.1, 0, 8, 0, 0, 0},
-		{"falls to 70%", below(16, 0.7), 0.1, 57, curves, 52, 16, 32},
-		{"falls to 90%", below(16, 0.9), 0.05, 20, curves, 16, 16, 32},
-		{"saturates", func(x float64) float64 { return min(x, 6) }, 0.1, 59, curves, 52, 6, 6},
+		{"falls to 70%", below(16, 0.7), 0.1, 57, all, 52, 16, 32},
+		{"falls to 90%", below(16, 0.9), 0.05, 20, all, 16, 16, 32},
+		{"saturates", func(x float64) float64 { return min(x, 6) }, 0.1, 59, all, 52, 6, 6},
 	} {
 		seen, held := 0, 0
 		for seed := range uint64(curves) {
@@ -306,9 +310,9 @@ func TestPowerAndFalseAlarms(t *testing.T) {
 				held++
 			}
 		}
-		if seen < c.least || seen > c.most || held < c.held {
+		if seen < of(c.least) || seen > of(c.most) || held < of(c.held) {
 			t.Errorf("%s: a change was seen on %d of %d curves, and on %d its interval holds the place; want %d to %d, and %d",
-				c.name, seen, curves, held, c.least, c.most, c.held)
+				c.name, seen, curves, held, of(c.least), of(c.most), of(c.held))
 		}
 	}
 }
@@ -332,6 +336,7 @@ func TestFindChangesSaysWhatLevelsLack(t *testing.T) {
 // TestCurveProperties: whatever the values, the answer is consistent, the same
 // for the same trials in another order, and scales with the response.
 func TestCurveProperties(t *testing.T) {
+	soak.Checks(t, 20)
 	rapid.Check(t, func(t *rapid.T) {
 		var levels, moved []Level
 		x := 0.5

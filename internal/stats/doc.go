@@ -2,7 +2,7 @@
 // intervals, the ratio of two medians, a rank test, and histograms that merge.
 //
 // The package is pure and deterministic: what resamples takes a seed. Every
-// function leaves its arguments as they are. docs/findings.md gives formulas,
+// function leaves its arguments as they are. docs/explanation/statistics.md gives formulas,
 // sources and limits.
 //
 // Hazards: with few trials little can be said. A 95% interval of a median

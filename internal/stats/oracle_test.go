@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// oracle is what testdata/oracle.py got from SciPy and NumPy.
+// oracle holds results of SciPy and NumPy, from testdata/oracle.py.
 type oracle struct {
 	SciPy       string
 	MannWhitney []struct {

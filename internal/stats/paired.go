@@ -5,14 +5,12 @@ import (
 	"slices"
 )
 
-// FewestPairs is how many pairs a comparison needs before an interval or a
-// test says anything: Student's t of three pairs has two degrees of freedom,
-// and an interval of it is four times as wide as what it is about.
+// FewestPairs is the number of pairs below which an interval or a test is meaningless: Student's t of three pairs has
+// two degrees of freedom, and its interval is four times as wide as the effect.
 const FewestPairs = 4
 
-// Paired compares a subject with a baseline that were both measured under the
-// same conditions several times: on the same region of a disk, in the same
-// block of trials. What the conditions do to both cancels.
+// Paired compares a subject with a baseline measured under the same conditions several times: on the same region of a
+// disk, in the same block of trials. The effect of the conditions on both cancels.
 type Paired struct {
 	Ratio     float64 // subject / baseline: the typical one of the pairs
 	Low, High float64 // 95% interval of Ratio; NaN below FewestPairs
@@ -69,14 +67,14 @@ func logRatios(subject, baseline []float64) []float64 {
 	return logs
 }
 
-// trimmed is a trimmed mean with what its interval and test are made of.
-type trimmed struct {
+// trimmedSums is a trimmed mean with the sums for its interval and test.
+type trimmedSums struct {
 	mean, standardError float64
 	degrees             int
 }
 
 // p returns the two-sided p value of the hypothesis that the mean is at.
-func (t trimmed) p(at float64) float64 {
+func (t trimmedSums) p(at float64) float64 {
 	switch distance := t.mean - at; {
 	case distance == 0:
 		return 1
@@ -90,7 +88,7 @@ func (t trimmed) p(at float64) float64 {
 // trimmedMean is the mean without about a tenth of the values at either end,
 // and its standard error from the winsorized variance (Yuen 1974). Below
 // eight values none is left out.
-func trimmedMean(values []float64) trimmed {
+func trimmedMean(values []float64) trimmedSums {
 	sorted := slices.Sorted(slices.Values(values))
 	n, cut := len(sorted), (len(sorted)+2)/10
 	kept := float64(n - 2*cut)
@@ -99,7 +97,7 @@ func trimmedMean(values []float64) trimmed {
 		sorted[i], sorted[n-1-i] = sorted[cut], sorted[n-1-cut]
 	}
 	_, squares := MeanAndSquares(sorted)
-	return trimmed{mean, math.Sqrt(squares / (kept * (kept - 1))), n - 2*cut - 1}
+	return trimmedSums{mean, math.Sqrt(squares / (kept * (kept - 1))), n - 2*cut - 1}
 }
 
 // MeanAndSquares returns the mean of values and the sum of squared deviations from it.

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// pairedOracle is what testdata/paired.py got from SciPy and NumPy.
+// pairedOracle holds results of SciPy and NumPy, from testdata/paired.py.
 type pairedOracle struct {
 	Paired []struct {
 		Subject, Baseline []float64

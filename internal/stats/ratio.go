@@ -12,13 +12,11 @@ const Resamples = 10_000
 // Ratio is the ratio of two medians with its 95% bootstrap interval.
 type Ratio struct{ Ratio, Low, High float64 }
 
-// RatioOfMedians is median(subject) / median(baseline), with the percentile
-// bootstrap interval: both samples are drawn anew with replacement, Resamples
-// times, and the interval holds the middle 95% of the ratios. The same
+// RatioOfMedians returns median(subject) / median(baseline), with the percentile bootstrap interval: both samples are
+// resampled with replacement, Resamples times, and the interval holds the middle 95% of the ratios. The same
 // arguments give the same result.
 //
-// ok is false when the ratio means nothing: a sample is empty, or holds a
-// value that is not a positive number.
+// ok is false for an empty sample, and for one with a value that is not a positive number.
 func RatioOfMedians(subject, baseline []float64, seed uint64) (r Ratio, ok bool) {
 	if !allPositive(subject) || !allPositive(baseline) {
 		return Ratio{}, false
@@ -42,9 +40,8 @@ func RatioOfMedians(subject, baseline []float64, seed uint64) (r Ratio, ok bool)
 // Difference is the difference of two medians with its 95% bootstrap interval.
 type Difference struct{ Difference, Low, High float64 }
 
-// DifferenceOfMedians is median(subject) - median(baseline), with the percentile
-// bootstrap interval as that of RatioOfMedians. ok is false when a sample is
-// empty, or holds what is no finite number.
+// DifferenceOfMedians returns median(subject) - median(baseline), with a percentile bootstrap interval as
+// RatioOfMedians. ok is false for an empty sample, and for one with a value that is not finite.
 func DifferenceOfMedians(subject, baseline []float64, seed uint64) (d Difference, ok bool) {
 	infinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 	if len(subject) == 0 || len(baseline) == 0 || slices.ContainsFunc(subject, infinite) ||

@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// StratifiedMannWhitney is the two-sided p value of the rank test of Mann and Whitney over several
-// strata, each of which has its own level: values are ranked, and dealt out anew, within their
-// stratum alone, and the sum of the ranks is that of all strata. It is exact, ties included, where
-// each stratum has up to 50 values, and the normal approximation above. Strata of which a side is
-// empty tell nothing; it is 1 when all are. It is symmetric in x and y.
+// StratifiedMannWhitney returns the two-sided p value of the rank test of Mann and Whitney over several strata, each
+// with its own level: values are ranked, and permuted, within their stratum only, and rank sums are added up. It is
+// exact, ties included, where each stratum has up to 50 values, and the normal approximation above. Strata with an
+// empty side are ignored; it is 1 when all are. It is symmetric in x and y.
 func StratifiedMannWhitney(x, y [][]float64) float64 {
 	var from, to float64 // the rank sum of x (doubled), and what it is on average
 	exact := true
@@ -31,7 +30,7 @@ func StratifiedMannWhitney(x, y [][]float64) float64 {
 		variance += 4 * n * m / 12 * (all + 1 - ties/(all*(all-1)))
 		exact = exact && len(ranks) <= exactUpTo
 		if exact {
-			chances = convolved(chances, rankSums(ranks, len(x[i])))
+			chances = convolve(chances, rankSums(ranks, len(x[i])))
 		}
 	}
 	switch {
@@ -66,8 +65,8 @@ func rankSums(ranks []int, n int) []float64 {
 	return ways
 }
 
-// convolved returns the distribution of the sum of two whole numbers.
-func convolved(a, b []float64) []float64 {
+// convolve returns the distribution of the sum of two independent whole numbers.
+func convolve(a, b []float64) []float64 {
 	sum := make([]float64, len(a)+len(b)-1)
 	for i, p := range a {
 		if p == 0 {
@@ -92,9 +91,9 @@ func SmallestStratifiedP(x, y [][]float64) float64 {
 	return min(1, p)
 }
 
-// RatioOfStrata is the geometric mean, over strata, of median(subject) / median(baseline), with its
-// bootstrap interval: values are drawn anew within their stratum. ok is false when there is no
-// stratum, or one of them has no RatioOfMedians.
+// RatioOfStrata returns the geometric mean, over strata, of median(subject) / median(baseline), with its bootstrap
+// interval: values are resampled within their stratum. ok is false when there is no stratum, or one of them has no
+// RatioOfMedians.
 func RatioOfStrata(subject, baseline [][]float64, seed uint64) (r Ratio, ok bool) {
 	// Order must not matter: the order of trials is random.
 	x, y := make([][]float64, len(subject)), make([][]float64, len(baseline))

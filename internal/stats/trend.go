@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// Trend is the two-sided p value of the test of Jonckheere and Terpstra: how
-// often samples of one distribution would rise, or fall, from each to the next
-// as clearly as these do. They are in the order of what they were taken at,
-// their levels. rises tells the direction. It is 1 for fewer than two samples
-// that have a value.
+// Trend returns the two-sided p value of the test of Jonckheere and Terpstra: the probability that samples of one
+// distribution would rise, or fall, from each to the next as clearly as these do. Samples are in the order of their
+// levels. rises is the direction. The p value is 1 for fewer than two samples that have a value. They are in the
+// order of what they were taken at, their levels. rises tells the direction. It is 1 for fewer than two samples that
+// have a value.
 //
-// Of two samples it is MannWhitney. Of more it is the normal approximation with
-// the corrections for ties and for continuity, in Kendall's form: every pair of
-// values of different levels counts for or against a rise.
+// Of two samples it is MannWhitney. Of more it is the normal approximation with the corrections for ties and for
+// continuity, in Kendall's form: every pair of values of different levels counts for or against a rise.
 func Trend(samples [][]float64) (p float64, rises bool) {
 	samples = slices.DeleteFunc(slices.Clone(samples), func(s []float64) bool { return len(s) == 0 })
 	var all []float64

@@ -13,15 +13,13 @@ type Cell struct {
 // 0.04 is about 4% of the value. A part that cannot be told is NaN.
 type Parts struct {
 	Within  float64 // between trials of one cell
-	Between float64 // between cells, beyond what trials explain: what making a stack anew does
+	Between float64 // between cells, beyond the variance within them: the effect of making a stack anew
 	Blocks  float64 // between blocks, which all treatments share
 }
 
-// VarianceParts takes the variance of cells apart, by the analysis of
-// variance with two crossed factors and trials nested in cells, and
-// Henderson's third method for designs that miss some cells (Searle, Casella
-// and McCulloch, Variance Components, 1992, chapter 5). A component that comes
-// out negative is 0.
+// VarianceParts splits the variance of cells, by the analysis of variance with two crossed factors and trials nested
+// in cells, and Henderson's third method for designs that miss some cells (Searle, Casella and McCulloch, Variance
+// Components, 1992, chapter 5). Negative components are set to 0.
 func VarianceParts(cells []Cell) Parts {
 	var (
 		within, withinDegrees, inverse float64
@@ -143,11 +141,11 @@ func pieces(cells []Cell, treatments, blocks int) int {
 	return len(roots)
 }
 
-// TrialsPerBringUp returns how many trials of a bring-up are worth their time:
-// with costs of a bring-up and of a trial, in one unit, and the standard
-// deviations within bring-ups and between them, so many make an interval of a
+// TrialsPerBringUp returns how many trials of a setup are worth their time:
+// with costs of a setup and of a trial, in one unit, and the standard
+// deviations within setups and between them, so many make an interval of a
 // given width in the least time (Kalibera and Jones, ISMM 2013, section 6). It
-// is at least 1, and very large where bring-ups do not differ.
+// is at least 1, and very large where setups do not differ.
 func TrialsPerBringUp(bringUp, trial, within, between float64) int {
 	if !(within > 0) {
 		return 1

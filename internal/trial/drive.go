@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
-	"plimsoll/internal/blockdev"
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/host/blockdev"
 	"plimsoll/internal/observe"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
@@ -40,7 +39,7 @@ func (all together) each(do func(*instance) error) error {
 	return nil
 }
 
-// driven is what the instances of a trial did, one after the other by index.
+// driven has the measurements of a trial's instances, by index.
 type driven struct {
 	all       together
 	measured  []measured
@@ -84,7 +83,12 @@ func (r *runner) drive(ctx context.Context, s *site, m experiment.Mix, all toget
 	if err != nil {
 		return nil, err
 	}
-	d := &driven{all: all, measured: make([]measured, len(all)), instances: make([]result.Instance, len(all)), small: small}
+	d := &driven{
+		all:       all,
+		measured:  make([]measured, len(all)),
+		instances: make([]result.Instance, len(all)),
+		small:     small,
+	}
 	before, err := r.counters(s)
 	if err != nil {
 		return nil, err
@@ -107,6 +111,10 @@ func (r *runner) drive(ctx context.Context, s *site, m experiment.Mix, all toget
 		return nil, err
 	}
 	t.TargetCPU = did.cpu
+	t.ClientCPU, err = clientCPU(ends)
+	if err != nil {
+		return nil, err
+	}
 	for i := range before {
 		d.counted = append(d.counted, after[i].Since(before[i]))
 	}
@@ -128,7 +136,7 @@ func (r *runner) drive(ctx context.Context, s *site, m experiment.Mix, all toget
 	return d, d.check(ctx)
 }
 
-// counters are what the devices of each stack on the site count.
+// counters returns the counters of the devices of each stack on the site.
 func (r *runner) counters(s *site) (all []blockdev.Counters, err error) {
 	for _, b := range s.bases {
 		c, err := blockdev.ReadCounters(r.host.Roots, b.devices())
@@ -183,7 +191,13 @@ func (r *runner) run(ctx context.Context, all together, steps []*workload.Step, 
 }
 
 // read reads what the instances measured, and what they used.
-func (d *driven) read(timing workload.Timing, follow *follower, steps []*workload.Step, ends []end, limits []*result.Limited) {
+func (d *driven) read(
+	timing workload.Timing,
+	follow *follower,
+	steps []*workload.Step,
+	ends []end,
+	limits []*result.Limited,
+) {
 	for i, in := range d.all {
 		out := result.Instance{Index: in.Index, Tenant: in.Tenant, Workload: in.Workload, Stack: in.Stack, Limited: limits[i]}
 		out.Usage = usage(ends[i].before, ends[i].after)
@@ -245,7 +259,7 @@ func (d *driven) sampled(series []result.Series) {
 			continue
 		}
 		u := d.instances[s.Instance].Usage
-		switch mean := meanOf(s.Values); s.Metric {
+		switch mean := s.Mean(); s.Metric {
 		case "memory.file":
 			u.CacheBytes = int64(mean)
 		case "memory.anonymous", "memory.shared":
@@ -265,21 +279,10 @@ func (d *driven) sampled(series []result.Series) {
 func busiest(series []result.Series) (share float64) {
 	for _, s := range series {
 		if s.Metric == "io.utilisation" {
-			share = max(share, meanOf(s.Values))
+			share = max(share, s.Mean())
 		}
 	}
 	return share
-}
-
-// meanOf is the mean of the values that there are; 0 when there are none.
-func meanOf(values []float64) float64 {
-	sum, n := 0.0, 0.0
-	for _, v := range values {
-		if !math.IsNaN(v) {
-			sum, n = sum+v, n+1
-		}
-	}
-	return sum / max(1, n)
 }
 
 // problemOf is an error as a result keeps it: in words.

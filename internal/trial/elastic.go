@@ -8,12 +8,12 @@ import (
 
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/result"
-	"plimsoll/internal/steady"
+	"plimsoll/internal/stats/stopping"
 )
 
-// Elasticity is what more or less of one limit of the miniature does at the load line. Once a run tells that
+// Elasticity is the effect at the load line of more or less of one limit of the scaled-down host. Once a run tells that
 // line, it adds mixes of its own, each of which has one limit relaxed or tightened, and runs them in blocks
-// together with the mix at the line, so that each is held against that in the same bring-ups. They are
+// together with the mix at the line, so that each is held against that in the same setups. They are
 // stored with the run before they are planned: a run that is resumed makes them again from
 // what is stored (experiment.AddVaried).
 
@@ -132,7 +132,7 @@ func (s *schedule) variations(run *result.Run, of experiment.Mix) (all []experim
 // elasticStudy returns what decides when enough is known of elasticity, and its points: those of the blocks
 // that have mixes which the run added, each of which is held against the mix that it varies. No points
 // before the first of these blocks.
-func (s *schedule) elasticStudy(trials []result.Trial) (study steady.Study, points []point) {
+func (s *schedule) elasticStudy(trials []result.Trial) (study stopping.Study, points []point) {
 	study = s.newStudy()
 	blocks := s.elasticIn(trials)
 	var inside []result.Trial

@@ -10,7 +10,8 @@ import (
 
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/result"
-	"plimsoll/internal/steady"
+	"plimsoll/internal/stack"
+	"plimsoll/internal/stats/stopping"
 	"plimsoll/internal/workload"
 )
 
@@ -21,12 +22,12 @@ type follower struct {
 	watches  []workload.Watch // by instance
 	pending  [][]float64      // rates of intervals that not all instances have completed yet
 	gone     []bool           // instances that ended
-	rule     steady.Rule
-	stopper  *steady.Stopper // nil for a trial that takes its whole time
-	interval time.Duration   // of rates
-	warms    bool            // servers get faster while they are asked
-	warming  string          // why they may not have been done with it; known once decide was called
-	decision steady.Decision
+	rule     stopping.Rule
+	stopper  *stopping.Stopper // nil for a trial that takes its whole time
+	interval time.Duration     // of rates
+	warms    bool              // servers get faster while they are asked
+	warming  string            // why they may not have been done with it; known once decide was called
+	decision stopping.Decision
 	rates    []float64 // of all instances together, by interval
 	warmup   int       // intervals that measurements leave out; known once decide was called
 }
@@ -55,12 +56,12 @@ func (r *runner) follow(m experiment.Mix, all together, timing *workload.Timing)
 	f := &follower{pending: make([][]float64, len(all)), gone: make([]bool, len(all)), warms: warms}
 	switch {
 	case early:
-		f.rule = steady.DefaultRule
+		f.rule = stopping.DefaultRule
 		if r.Experiment.Target > 0 {
 			f.rule.Target = r.Experiment.Target
 		}
 		f.rule.Max, timing.Sample = timing.Runtime, f.rule.Interval
-		f.stopper = steady.New(f.rule)
+		f.stopper = stopping.New(f.rule)
 	case warms:
 		timing.Sample = max(leastSample, timing.Runtime/mostSamples)
 	default:
@@ -127,7 +128,7 @@ func (f *follower) decide() {
 	defer f.mu.Unlock()
 	cut := 0
 	if f.warms {
-		cut, f.warming = steady.Warming(f.rates)
+		cut, f.warming = stopping.Warming(f.rates)
 	}
 	if f.stopper != nil {
 		if !f.decision.Stop {
@@ -167,18 +168,18 @@ func (f *follower) read(instance int, exit workload.Exit, file string) (m measur
 		return m, err
 	}
 	// All but the last of the documents would be in the way of who reads them.
-	if err := os.WriteFile(file, watch.Final(), 0o644); err != nil {
+	if err := os.WriteFile(file, watch.Final(), stack.KeptMode); err != nil {
 		return m, fmt.Errorf("keep the workload's output: %w", err)
 	}
 	m.share = 1
 	return m, nil
 }
 
-func stopReason(r steady.Reason) result.StopReason {
+func stopReason(r stopping.Reason) result.StopReason {
 	switch r {
-	case steady.Precise:
+	case stopping.Precise:
 		return result.StopPrecise
-	case steady.NeverSettled:
+	case stopping.NeverSettled:
 		return result.StopNever
 	}
 	return result.StopMaximum

@@ -16,7 +16,7 @@ import (
 
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/result"
-	"plimsoll/internal/steady"
+	"plimsoll/internal/stats/stopping"
 	"plimsoll/internal/workload"
 )
 
@@ -102,7 +102,7 @@ func following(t *testing.T, most time.Duration) (*follower, *numbers) {
 	if f == nil {
 		t.Fatalf("a trial of %s is not followed", most)
 	}
-	if timing.Sample != steady.DefaultRule.Interval || *w.took != timing {
+	if timing.Sample != stopping.DefaultRule.Interval || *w.took != timing {
 		t.Errorf("samples are asked for with %+v, and watched with %+v", timing, *w.took)
 	}
 	return f, w.watch
@@ -139,7 +139,7 @@ func steadily(mean, noise float64, warmup, n int) (rates []float64) {
 func TestATrialEndsOnceItsMeanIsKnown(t *testing.T) {
 	f, watch := following(t, 10*time.Minute)
 	fed, enough := drive(f, steadily(1000, 0.05, 37, 2400))
-	least := int(steady.DefaultRule.Min / steady.DefaultRule.Interval)
+	least := int(stopping.DefaultRule.Min / stopping.DefaultRule.Interval)
 	if !enough || fed < least || fed > 3*least {
 		t.Fatalf("enough is known after %d samples, %t", fed, enough)
 	}
@@ -243,10 +243,10 @@ func TestWhichTrialsAreFollowed(t *testing.T) {
 		w      workload.Workload
 		target float64 // 0: not followed
 	}{
-		{"long", experiment.Experiment{Timing: long}, able, steady.DefaultRule.Target},
+		{"long", experiment.Experiment{Timing: long}, able, stopping.DefaultRule.Target},
 		{"with a target", experiment.Experiment{Timing: long, Target: 0.01}, able, 0.01},
 		{"fixed", experiment.Experiment{Timing: long, Fixed: true}, able, 0},
-		{"short", experiment.Experiment{Timing: workload.Timing{Runtime: steady.DefaultRule.Min}}, able, 0},
+		{"short", experiment.Experiment{Timing: workload.Timing{Runtime: stopping.DefaultRule.Min}}, able, 0},
 		{"that cannot be watched", experiment.Experiment{Timing: long}, struct{ timed }{}, 0},
 	} {
 		timing := c.e.Timing
@@ -298,7 +298,7 @@ func TestInstancesAreJudgedTogether(t *testing.T) {
 	}
 	// One that cannot be watched keeps the others from being watched, too.
 	if followed(e, &timing, able(), timed{}) != nil {
-		t.Error("instances are judged of which one tells nothing")
+		t.Error("instances are judged of which one shows nothing")
 	}
 }
 
@@ -327,6 +327,6 @@ func TestSumOfInstances(t *testing.T) {
 	}
 	sum := sumOf([]measured{of(100, 0.5), of(300, 1)})
 	if sum.all.IOs() != 400 || math.Abs(float64(sum.all.IOs())*sum.whole()-500) > 1e-9 {
-		t.Errorf("200 and 300 in the whole time, and %v of %d told", sum.whole(), sum.all.IOs())
+		t.Errorf("200 and 300 in the whole time, and %v of %d shown", sum.whole(), sum.all.IOs())
 	}
 }

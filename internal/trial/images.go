@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/container"
-	"plimsoll/internal/image"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/stack/container"
+	"plimsoll/internal/stack/image"
 	"plimsoll/internal/workload"
 )
 
@@ -42,7 +42,7 @@ type NeededImage struct {
 // NeededImages returns the images that an experiment's workloads need.
 func NeededImages(o Options) (all []NeededImage) {
 	for _, w := range o.Experiment.Workloads {
-		needs := workload.Needs(w)
+		needs := workload.ImageOf(w)
 		if needs == nil {
 			continue
 		}
@@ -71,7 +71,7 @@ func findImage(in *image.Store, needs *workload.Image, digest string) (image.Ima
 		return image.Image{}, errors.New("no images are kept here")
 	}
 	found, err := in.Find(name)
-	if p := problem.Of(err, problem.Unsupported); p != nil {
+	if errors.Is(err, image.ErrNone) {
 		return image.Image{}, problem.New(problem.Unsupported, "image "+name, "it is not kept on this host", "get it first, for example: "+needs.Make)
 	}
 	return found, err
@@ -82,7 +82,7 @@ func findImage(in *image.Store, needs *workload.Image, digest string) (image.Ima
 func (r *runner) findImages(was []result.Workload) error {
 	var all []error
 	for _, w := range r.Experiment.Workloads {
-		needs := workload.Needs(w)
+		needs := workload.ImageOf(w)
 		if needs == nil {
 			continue
 		}
@@ -127,7 +127,7 @@ func (r *runner) unpackImages(ctx context.Context) (release func(), err error) {
 			known = &root{Root: unpacked}
 			byDigest[found.Digest] = known
 			r.roots = append(r.roots, known)
-			if known.Account, err = unpacked.Account(workload.Needs(w).Account); err != nil {
+			if known.Account, err = unpacked.Account(workload.ImageOf(w).Account); err != nil {
 				release()
 				return nil, err
 			}

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units/plural"
 )
 
 // Line is where the load line of mixes lies on a stack that differ in the number of their instances alone,
@@ -30,7 +30,7 @@ func (l Line) decided() bool { return l.Low > 0 && l.Low == l.High }
 //   - At first the fewest and the most instances, and every second number between (experiment.Coarse): the
 //     line is then known but for one step to either side, which the next block measures. Fewer would take
 //     more blocks one after the other, and each has to bring stacks up.
-//   - Then all that were begun, and the numbers next to the line, until each has as many bring-ups as an
+//   - Then all that were begun, and the numbers next to the line, until each has as many setups as an
 //     interval takes.
 //   - Then those at the line, next to it, in its interval, and in the valley behind it, until the line is
 //     decided and their means are precise. What is far from it gets no more.
@@ -38,8 +38,8 @@ type ladder struct {
 	stack  string
 	rungs  []rung // ascending by instances
 	line   Line
-	fewest int     // bring-ups that an interval takes
-	most   int     // bring-ups of a rung
+	fewest int     // setups that an interval takes
+	most   int     // setups of a rung
 	target float64 // how precisely to know a mean: half of its 95% interval as a share of it
 }
 
@@ -100,7 +100,7 @@ func (l ladder) near(i int) bool {
 	return i >= at-1 && i <= at+1 || inside || n == l.line.Next
 }
 
-// open reports whether a rung needs more bring-ups than an interval takes, and can have them.
+// open reports whether a rung needs more setups than an interval takes, and can have them.
 func (l ladder) open(i int) bool {
 	r := l.rungs[i]
 	if r.ended != "" || r.bringUps >= l.most {
@@ -115,7 +115,7 @@ func (l ladder) open(i int) bool {
 	return false
 }
 
-// reason returns why a rung has as many bring-ups as it has, for people too.
+// reason returns why a rung has as many setups as it has, for people too.
 func (l ladder) reason(i int) (reason result.StopReason, why string) {
 	r := l.rungs[i]
 	at := "the load line is not known"
@@ -125,11 +125,11 @@ func (l ladder) reason(i int) (reason result.StopReason, why string) {
 	case l.line.Low > 0:
 		at = fmt.Sprintf("the load line is open, at %d to %d instances", l.line.Low, l.line.High)
 	case l.line.Instances > 0:
-		at = fmt.Sprintf("the load line may be at %s, which too few bring-ups tell", plural.Count(l.line.Instances, "instance"))
+		at = fmt.Sprintf("the load line may be at %s, which too few setups show", plural.Count(l.line.Instances, "instance"))
 	}
-	known := fmt.Sprintf("%s, and its mean is known within %.2g%% after %s", at, 100*r.relative, plural.Count(r.bringUps, "bring-up"))
+	known := fmt.Sprintf("%s, and its mean is known within %.2g%% after %s", at, 100*r.relative, plural.Count(r.bringUps, "setup"))
 	if math.IsInf(r.relative, 0) {
-		known = fmt.Sprintf("%s, after %s", at, plural.Count(r.bringUps, "bring-up"))
+		known = fmt.Sprintf("%s, after %s", at, plural.Count(r.bringUps, "setup"))
 	}
 	told := l.near(i) || r.instances == l.line.Valley
 	switch {
@@ -211,8 +211,8 @@ func (l ladder) lineOf(lines []Line) Line {
 	return lines[at]
 }
 
-// climbed is what a ladder says of its points.
-func (s *schedule) climbed(trials []result.Trial, l ladder) (all []result.Point) {
+// climbed returns why a ladder's points got as many trials as they did.
+func (s *schedule) climbed(trials []result.Trial, l ladder) (all []result.PointStop) {
 	for i, r := range l.rungs {
 		reason, why := l.reason(i)
 		all = append(all, s.told(trials, point{l.stack, r.mix}, r.bringUps, reason, why, r.relative))

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"plimsoll/internal/cell"
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 )
 
@@ -56,7 +56,7 @@ func TestWhatALadderMeasuresNext(t *testing.T) {
 		{"what fails gets no more", "1:4 2:0~ 3:4 4:4 5:4 6:2! 7:4 8:4", at(5, 4, 5), []int{4, 5}},
 		{"no more than the most", "1:4 2:0~ 3:4 4:10 5:10 6:10 7:4 8:4", at(5, 4, 5), nil},
 		{"no line at all", "1:4 2:0~ 3:4 4:0~ 5:4 6:0~ 7:4 8:4", Line{}, nil},
-		{"the number that tells most", "1:4 2:0~ 4:4 8:0~ 16:4", Line{Instances: 16, Low: 16, High: 16, Next: 2}, []int{2, 8, 16}},
+		{"the number that shows most", "1:4 2:0~ 4:4 8:0~ 16:4", Line{Instances: 16, Low: 16, High: 16, Next: 2}, []int{2, 8, 16}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := ladderOf(c.ladder, c.line)
@@ -111,14 +111,14 @@ func (k knee) measures(t result.Trial) (iops float64, none *problem.Problem) {
 	return iops * (1 + k.noise*k.random.NormFloat64()), nil
 }
 
-// lines are the load lines as far as medians tell, which are taken to be decided after four bring-ups where
+// lines are the load lines as far as medians tell, which are taken to be decided after four setups where
 // noise is small.
 func (k knee) lines(run *result.Run) []Line {
 	l := Line{Stack: "a", Mixes: map[int]string{}}
 	rates, fewest := make([]float64, 9), 9
 	for _, m := range run.Mixes {
-		done := cell.Of(run).Done(cell.Point{Stack: "a", Mix: m.Name})
-		values := cell.Take(done, rate).Means()
+		done := runview.Of(run).Done(result.Point{Stack: "a", Mix: m.Name})
+		values := runview.Take(done, rate).Values()
 		if len(values) == 0 || m.Varies != nil {
 			continue
 		}
@@ -225,7 +225,7 @@ func TestElasticityIsPlannedOnceAtTheLine(t *testing.T) {
 			again.Repeat = e.Repeat
 			again.AddVaried(m.runner.store.Run().Mixes)
 			m.runner.Experiment, m.runner.mixes = again, mixesOf(again)
-			if err := m.runner.same(m.runner.store.Run()); err != nil {
+			if err := m.runner.checkPlanUnchanged(m.runner.store.Run()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack"
+	"plimsoll/internal/testkit/hosttest"
 	"plimsoll/internal/workload/kinds"
 )
 
@@ -34,7 +34,7 @@ func TestALayoutThatHangsHasALimit(t *testing.T) {
 	defer func(was time.Duration) { layoutPatience = was }(layoutPatience)
 	layoutPatience = 2 * time.Second
 	dir := t.TempDir()
-	script := "#!/bin/sh\ncase \"$*\" in *create_only*) sleep 600 ;; esac\nexec " + real + " \"$@\"\n"
+	script := "#!/bin/sh\ncase \"$*\" in *create_only*) sleep 36000 ;; esac\nexec " + real + " \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(dir, "fio"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -50,15 +50,11 @@ func TestALayoutThatHangsHasALimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
 	run, err := Run(t.Context(), Options{
 		Experiment: e, ID: "hangs", Dir: filepath.Join(dir, "run"), State: filepath.Join(dir, "state"), Progress: quiet{}, Version: "test",
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	if took := time.Since(began); took > time.Minute {
-		t.Errorf("it took %s", took)
 	}
 	for _, trial := range run.Trials {
 		switch {

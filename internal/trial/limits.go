@@ -6,14 +6,14 @@ import (
 	"slices"
 	"time"
 
-	"plimsoll/internal/cgroup"
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/host/cgroup"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
 )
 
-// surround makes the control group that stands for a smaller host, where a mix on
+// surround makes the cgroup that stands for a smaller host, where a mix on
 // the site declares one.
 func (r *runner) surround(ctx context.Context, s *site, mixes []experiment.Mix) error {
 	var small *miniature
@@ -33,11 +33,11 @@ func (r *runner) surround(ctx context.Context, s *site, mixes []experiment.Mix) 
 	group, made, err := cgroup.New(ctx, r.env.Journal, r.env.GroupName(), cgroup.Options{Limits: true})
 	s.undo = append(s.undo, made...)
 	if err != nil {
-		return limitless("the miniature host", err)
+		return limitless("the scaled-down host", err)
 	}
 	// Before anything is below it: no child may have more than its parent.
-	if _, err := group.Limit(withoutDevices(*first), nil); err != nil {
-		return limitless("the miniature host", err)
+	if _, err := group.Limit(first.WithoutDevices(), nil); err != nil {
+		return limitless("the scaled-down host", err)
 	}
 	small.group = group
 	s.small = small
@@ -48,15 +48,29 @@ func (r *runner) surround(ctx context.Context, s *site, mixes []experiment.Mix) 
 // them.
 func limitless(what string, err error) error {
 	return problem.New(problem.Failed, "limits of "+what, err.Error(),
-		"run plimsoll doctor, which tells what control groups this host has, or leave these limits out").CausedBy(err)
+		"run plimsoll doctor, which shows what cgroups this host has, or leave these limits out").CausedBy(err)
 }
 
-func withoutDevices(l result.Limits) result.Limits {
-	l.Read, l.Write = result.Rate{}, result.Rate{}
-	return l
+// shareable returns why a stack cannot be shared by weights or targets of latency; nil where no mix asks for them.
+func (r *runner) shareable(s experiment.Stack) error {
+	for _, m := range r.Experiment.Mixes {
+		if m.Crossed() && !experiment.Compatible(s, m) {
+			continue
+		}
+		for _, in := range m.Instances(s.Name) {
+			if in.Stack != s.Name || in.Limits.IOWeight == 0 && in.Limits.IOLatency == 0 {
+				continue
+			}
+			if _, err := cgroup.Unified(r.host.Roots); err != nil {
+				return problem.New(problem.Unsupported, "io-weight and io-latency of mix "+m.Name, err.Error(),
+					"leave them out, or take another host")
+			}
+		}
+	}
+	return nil
 }
 
-// limit sets the limits of a trial: those of the miniature, and those of each
+// limit sets the limits of a trial: those of the scaled-down host, and those of each
 // instance. Limits on devices are left out unless devices is set: while files are laid
 // out and caches filled, they would make a trial wait for what it does not measure.
 func (s *site) limit(m experiment.Mix, all together, devices bool) (small *result.Limited, each []*result.Limited, err error) {
@@ -64,19 +78,19 @@ func (s *site) limit(m experiment.Mix, all together, devices bool) (small *resul
 		if devices {
 			return l
 		}
-		return withoutDevices(l)
+		return l.WithoutDevices()
 	}
 	if s.small != nil {
 		asked := result.Limits{}
 		if m.Host != nil {
 			asked = *m.Host
 		}
-		if !slices.ContainsFunc(s.bases, func(b *upBase) bool { return !b.InMemory() }) {
-			asked = withoutDevices(asked) // there is no device that could be limited
+		if !slices.ContainsFunc(s.bases, func(b *broughtUpBase) bool { return !b.InMemory() }) {
+			asked = asked.WithoutDevices() // there is no device that could be limited
 		}
 		small, err = limited(s.small.group, part(asked), s.limitDevices())
 		if err != nil {
-			return nil, nil, limitless("the miniature host", err)
+			return nil, nil, limitless("the scaled-down host", err)
 		}
 		if devices {
 			small.Problems = append(small.Problems, s.unshared(m.Host, all)...)
@@ -92,7 +106,7 @@ func (s *site) limit(m experiment.Mix, all together, devices bool) (small *resul
 	return small, each, nil
 }
 
-// unshared says which limits of the miniature on devices do not hold, since its instances
+// unshared says which limits of the scaled-down host on devices do not hold, since its instances
 // have limits of their own, which together allow more on one of the stacks.
 func (s *site) unshared(host *result.Limits, all together) (problems []string) {
 	if s.small.shares || s.small.group.HoldsBufferedWrites() || !limitsDevices(host) {
@@ -108,7 +122,7 @@ func (s *site) unshared(host *result.Limits, all together) (problems []string) {
 		{"bytes written a second", func(l result.Limits) int64 { return l.Write.BytesPerSecond }},
 	} {
 		limit := kind.of(*host)
-		more := func(b *upBase) bool {
+		more := func(b *broughtUpBase) bool {
 			sum, free := int64(0), false
 			for _, in := range all {
 				if in.base == b {
@@ -118,7 +132,7 @@ func (s *site) unshared(host *result.Limits, all together) (problems []string) {
 			return free || sum > limit
 		}
 		if limit > 0 && slices.ContainsFunc(s.bases, more) {
-			problems = append(problems, fmt.Sprintf("the limit of the miniature host to %d %s does not hold: control groups of "+
+			problems = append(problems, fmt.Sprintf("the limit of the scaled-down host to %d %s does not hold: cgroups of "+
 				"version 1 know it or limits of the instances, and these allow more together", limit, kind.name))
 		}
 	}
@@ -157,11 +171,11 @@ func unlimitedWrites(group *cgroup.Group, l result.Limits) []string {
 	if l.Write == (result.Rate{}) || group.HoldsBufferedWrites() {
 		return nil
 	}
-	return []string{"the limit on writes holds for those past the page cache alone: control groups of version 1 " +
-		"charge buffered writes to whoever writes them back"}
+	return []string{"the limit on writes holds for those past the page cache alone: cgroups of version 1 " +
+		"charge buffered writes to whatever program writes them back"}
 }
 
-// limitDevices are the MAJ:MIN of the devices that limits of the miniature are for.
+// limitDevices are the MAJ:MIN of the devices that limits of the scaled-down host are for.
 func (s *site) limitDevices() (all []string) {
 	for _, b := range s.bases {
 		all = append(all, b.LimitDevices()...)
@@ -170,7 +184,7 @@ func (s *site) limitDevices() (all []string) {
 }
 
 // dropCaches takes from the instances' groups what they hold of the page cache, so
-// that each trial begins with the same. Without a miniature no group holds it: what is there of
+// that each trial begins with the same. Without a scaled-down host no group holds it: what is there of
 // their files is dropped one by one, of all places that are up.
 func (s *site) dropCaches(all together) error {
 	if s.small != nil {
@@ -196,7 +210,7 @@ func (s *site) dropCaches(all together) error {
 	return nil
 }
 
-// used is what the control group of an instance had used until a moment.
+// used has the usage of an instance's cgroup until a moment.
 type used struct {
 	at    time.Time
 	known bool
@@ -212,7 +226,7 @@ func (in *instance) used() used {
 	return used{at: time.Now(), known: err == nil, Usage: u}
 }
 
-// usage is what an instance used between two moments; nil where nothing tells.
+// usage returns what an instance used between two moments; nil where it is not known.
 func usage(before, after used) *result.Usage {
 	if !before.known || !after.known {
 		return nil
@@ -232,7 +246,7 @@ func usage(before, after used) *result.Usage {
 // handed out in slices, and what was queued before a moment is counted after it.
 const slack = 0.15
 
-// exceeded says which limits an instance exceeded, by what its control group used.
+// exceeded says which limits an instance exceeded, by what its cgroup used.
 func exceeded(l result.Limits, u *result.Usage, before, after used) (problems []string) {
 	if u == nil || !(u.Seconds > 0) {
 		return nil

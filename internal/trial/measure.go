@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/honesty"
+	"plimsoll/internal/observe/honesty"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
@@ -96,20 +96,25 @@ func (r *runner) measure(ctx context.Context, t *result.Trial, m experiment.Mix)
 	if _, _, err := s.limit(m, all, false); err != nil {
 		return err
 	}
+	r.clock.end(result.PhaseSetUp)
 	if err := r.precondition(ctx, s, all, t); err != nil {
 		return err
 	}
+	r.clock.end(result.PhaseLoad)
 	if err := r.warm(ctx, s, all); err != nil {
 		return err
 	}
+	r.clock.end(result.PhaseCache)
 	defer all.abandoned()
 	if err := r.serve(ctx, s, all); err != nil {
 		return err
 	}
+	r.clock.end(result.PhaseServers)
 	d, err := r.drive(ctx, s, m, all, t)
 	if err != nil {
 		return err
 	}
+	r.clock.drove(d.seconds())
 	if err := d.store(s, t); err != nil {
 		return err
 	}
@@ -192,7 +197,7 @@ func (r *runner) warm(ctx context.Context, s *site, all together) error {
 	})
 }
 
-// measured is what a workload reported.
+// measured has the measurements that a workload reported.
 type measured struct {
 	all    result.Measurement // of all its time, or of as much as it reports on
 	share  float64            // of its time that all is about: what the devices counted is about the whole
@@ -227,6 +232,14 @@ func sumOf(parts []measured) (sum measured) {
 	return sum
 }
 
+// seconds returns how long the instances were measured together.
+func (d *driven) seconds() float64 {
+	if d.window != nil {
+		return d.window.Seconds
+	}
+	return sumOf(d.measured).steady.Seconds
+}
+
 // store tells t what its instances did. The error is that of the only instance, or of
 // the first of several that died: the others keep what they measured.
 func (d *driven) store(s *site, t *result.Trial) error {
@@ -247,6 +260,9 @@ func (d *driven) store(s *site, t *result.Trial) error {
 			parts = append(parts, d.measured[k])
 			if in.server != nil || in.load.Abilities().Elsewhere != nil {
 				judge = honesty.Behind
+			}
+			if in.load.Abilities().Metadata {
+				judge = honesty.Files
 			}
 		}
 		on := sumOf(parts)

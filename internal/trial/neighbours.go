@@ -8,11 +8,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/blockdev"
+	"plimsoll/internal/host/blockdev"
 	"plimsoll/internal/iotrace/capture"
-	"plimsoll/internal/neighbour"
+	"plimsoll/internal/observe/interference"
 	"plimsoll/internal/result"
-	"plimsoll/internal/roster"
+	"plimsoll/internal/state/activeruns"
 )
 
 // neighbours watches what others do while trials run. What it cannot find out
@@ -39,8 +39,8 @@ type look struct {
 	disks  []disk
 	before moment
 	after  moment
-	rows   []capture.Asked // who asked for what in between
-	whole  bool            // and nothing is missing in them
+	rows   []capture.Demand // who asked for what in between
+	whole  bool             // and nothing is missing in them
 	owners owners
 	runs   []string // of plimsoll, that were under way at the start or at the end
 }
@@ -51,17 +51,17 @@ type disk struct {
 	tallied bool
 }
 
-// moment is what is known at a moment of the host.
+// moment has the host's counters at a moment.
 type moment struct {
 	at       time.Time
 	disks    []counted
-	cpu      neighbour.HostCPU
+	cpu      interference.HostCPU
 	own      time.Duration // processor time that was ours until then
 	cpuErr   error         // why the two above are not known
 	children unix.Rusage   // of this process
 }
 
-// counted is what a disk counted until a moment, and the devices on it.
+// counted has the counters of a disk and of the devices on it at a moment.
 type counted struct {
 	disk, above blockdev.Counters
 	err         error
@@ -110,7 +110,7 @@ func (l *look) now() moment {
 	}
 	_ = unix.Getrusage(unix.RUSAGE_CHILDREN, &m.children) // fails for no valid argument
 	if m.own, m.cpuErr = ownTime(l.site, m.children); m.cpuErr == nil {
-		m.cpu, m.cpuErr = neighbour.ReadHostCPU(l.runner.host.Roots.Proc)
+		m.cpu, m.cpuErr = interference.ReadHostCPU(l.runner.host.Roots.Proc)
 	}
 	return m
 }
@@ -172,7 +172,7 @@ func (l *look) end() {
 
 // seeRuns notes which other runs are under way.
 func (l *look) seeRuns() {
-	for _, other := range roster.Others(l.runner.store.Run().ID) {
+	for _, other := range activeruns.Others(l.runner.store.Run().ID) {
 		if !slices.Contains(l.runs, other.ID) {
 			l.runs = append(l.runs, other.ID)
 		}
@@ -189,7 +189,7 @@ func (l *look) tell(m measured) *result.Neighbours {
 			continue
 		}
 		disk := after.disk.Since(before.disk)
-		use := neighbour.DiskUse{
+		use := interference.DiskUse{
 			Disk: d.Disk, Seconds: l.seconds(), Counted: ios(disk), Flushes: disk[0].Flushes,
 			Above: ios(after.above.Since(before.above)), Asked: asked,
 		}
@@ -218,8 +218,8 @@ func (l *look) processors() *result.CPUShare {
 	return c
 }
 
-// askedFor is what the workload's processes asked for, at most: on the host the
-// kernel accounts for it, of a container the workload says so.
+// askedFor returns an upper bound of the I/Os of the workload's processes: on the host by the kernel's account, in a
+// container by the workload's own.
 func (l *look) askedFor(m measured) result.IOCount {
 	whole := func(n uint64) uint64 {
 		if m.share <= 0 {
@@ -243,7 +243,7 @@ func (l *look) askedFor(m measured) result.IOCount {
 
 // contained reports whether the site's steps run in containers.
 func (s *site) contained() bool {
-	return slices.ContainsFunc(s.bases, func(b *upBase) bool {
+	return slices.ContainsFunc(s.bases, func(b *broughtUpBase) bool {
 		return slices.ContainsFunc(b.places, func(p *upPlace) bool { return p.Target.Container })
 	})
 }
@@ -276,7 +276,7 @@ func (l *look) ours() owners {
 }
 
 // sort adds what was asked of a disk to what is known of its use.
-func (o owners) sort(rows []capture.Asked, use *neighbour.DiskUse) {
+func (o owners) sort(rows []capture.Demand, use *interference.DiskUse) {
 	type who struct {
 		name  string
 		bytes uint64
@@ -306,7 +306,7 @@ func (o owners) sort(rows []capture.Asked, use *neighbour.DiskUse) {
 }
 
 // nameOf names one of those who use a disk.
-func nameOf(a capture.Asked) string {
+func nameOf(a capture.Demand) string {
 	switch {
 	case a.Container != "":
 		return "container " + a.Container

@@ -13,7 +13,7 @@ import (
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
-	"plimsoll/internal/steady"
+	"plimsoll/internal/stats/stopping"
 	"plimsoll/internal/units"
 	"plimsoll/internal/workload"
 )
@@ -126,7 +126,7 @@ func ofMany(what string, i, n int) string {
 func (r *runner) rounds(ctx context.Context, all together, name string) (*result.Rounds, error) {
 	asked := r.Experiment.Precondition
 	out := &result.Rounds{Seconds: asked.Round.Seconds()}
-	var verdict steady.Verdict
+	var verdict stopping.Verdict
 	for n := 1; n <= asked.Rounds; n++ {
 		r.env.Trace(fmt.Sprintf("preconditioning with %s, round %d of at most %d", name, n, asked.Rounds))
 		rates := make([]float64, len(all))
@@ -151,7 +151,7 @@ func (r *runner) rounds(ctx context.Context, all together, name string) (*result
 			sum += rate
 		}
 		out.IOPS = append(out.IOPS, sum)
-		verdict = steady.SNIA.Judge(out.IOPS)
+		verdict = stopping.SNIA.Judge(out.IOPS)
 		if verdict.Settled {
 			break
 		}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"plimsoll/internal/journal"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/state/journal"
 )
 
 // What a result keeps of an error are words; what the runner looks for stays in the error.

@@ -9,7 +9,7 @@ import (
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
-	"plimsoll/internal/steady"
+	"plimsoll/internal/stats/stopping"
 )
 
 // schedule decides which trial is next, and when a run with a budget ends.
@@ -21,7 +21,7 @@ type schedule struct {
 	*runner
 	started time.Time
 	before  time.Duration // that earlier processes spent on the run, which is resumed
-	study   steady.Study
+	study   stopping.Study
 	points  []point  // of the study
 	ladders []ladder // nil where the study decides
 	spent   bool     // no more may be spent on what is not elasticity
@@ -58,8 +58,8 @@ func (r *runner) newSchedule() *schedule {
 }
 
 // newStudy returns a study without points.
-func (r *runner) newStudy() steady.Study {
-	study := steady.DefaultStudy
+func (r *runner) newStudy() stopping.Study {
+	study := stopping.DefaultStudy
 	study.Size = sizeTarget
 	if r.Experiment.Target > 0 {
 		study.Target = r.Experiment.Target
@@ -67,9 +67,8 @@ func (r *runner) newStudy() steady.Study {
 	return study
 }
 
-// Spent is what a run's trials so far took of its budget. A trial that was
-// given up, since the user or a crash ended the run, is not stored, and costs
-// nothing.
+// Spent returns the time of a run's trials so far. A trial that was given up, since the user or a crash ended the run, is
+// not stored, and costs nothing.
 func Spent(run *result.Run) (total time.Duration) {
 	for _, t := range run.Trials {
 		total += time.Duration(t.ElapsedSeconds * float64(time.Second))
@@ -247,7 +246,7 @@ func (s *schedule) cost(trials []result.Trial, at int) (cost time.Duration, slow
 	return time.Duration(slower * float64(costs[at])), slower
 }
 
-// taken is what trials took of what they were estimated to take.
+// taken returns the time of trials as a ratio to their estimates.
 func taken(trials []result.Trial, costs []time.Duration) float64 {
 	// The estimate alone counts at first, as if so many seconds had been seen of it.
 	const prior = 3.0
@@ -255,7 +254,8 @@ func taken(trials []result.Trial, costs []time.Duration) float64 {
 	for i, t := range trials {
 		filled := t.Preconditioning != nil && t.Preconditioning.Kind == result.PreconditionedDevice // which is in no estimate
 		if t.Measured() != nil && !filled {
-			took, estimated = took+t.ElapsedSeconds, estimated+costs[i].Seconds()
+			took += t.ElapsedSeconds - result.SecondsOf(t.Phases, result.PhaseQuiet)
+			estimated += costs[i].Seconds()
 		}
 	}
 	return took / estimated
@@ -306,7 +306,7 @@ func (s *schedule) conclude() error {
 	study, points := s.elasticStudy(run.Trials)
 	if len(points) > 0 {
 		// What is varied is a point of its own, and told with those.
-		run.Points = append(run.Points, slices.DeleteFunc(s.concluded(run.Trials, study, points), func(p result.Point) bool {
+		run.Points = append(run.Points, slices.DeleteFunc(s.concluded(run.Trials, study, points), func(p result.PointStop) bool {
 			return s.mixes[p.Mix].Varies == nil
 		})...)
 	}
@@ -317,8 +317,8 @@ func (s *schedule) conclude() error {
 	return nil
 }
 
-// concluded is what a study says of its points.
-func (s *schedule) concluded(trials []result.Trial, study steady.Study, points []point) (all []result.Point) {
+// concluded returns why a study's points got as many trials as they did.
+func (s *schedule) concluded(trials []result.Trial, study stopping.Study, points []point) (all []result.PointStop) {
 	for i, state := range study.Judge() {
 		all = append(all, s.told(trials, points[i], len(study.Points[i].Values), pointReason(state), state.Why, state.Relative))
 	}
@@ -328,8 +328,8 @@ func (s *schedule) concluded(trials []result.Trial, study steady.Study, points [
 // told is a point as the run stores it.
 func (s *schedule) told(
 	trials []result.Trial, at point, bringUps int, reason result.StopReason, why string, relative float64,
-) result.Point {
-	p := result.Point{
+) result.PointStop {
+	p := result.PointStop{
 		Stack: at.stack, Mix: at.mix, Reason: reason, Why: why, Trials: s.sample(trials, at).Trials(), BringUps: bringUps,
 	}
 	if !math.IsInf(relative, 0) {

@@ -17,7 +17,7 @@ import (
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/stack"
-	"plimsoll/internal/steady"
+	"plimsoll/internal/stats/stopping"
 	"plimsoll/internal/workload/kinds"
 )
 
@@ -117,11 +117,11 @@ func (m *simulation) run(t interface{ Fatal(...any) }, most int) (ended bool) {
 	return false
 }
 
-func (m *simulation) point(name string) result.Point {
+func (m *simulation) point(name string) result.PointStop {
 	run := m.runner.store.Run()
-	i := slices.IndexFunc(run.Points, func(p result.Point) bool { return p.Stack+p.Mix == name })
+	i := slices.IndexFunc(run.Points, func(p result.PointStop) bool { return p.Stack+p.Mix == name })
 	if i < 0 {
-		return result.Point{}
+		return result.PointStop{}
 	}
 	return run.Points[i]
 }
@@ -152,10 +152,10 @@ func TestTimeGoesWhereIntervalsAreWide(t *testing.T) {
 	for name, n := range noise {
 		p, tried := m.point(name), m.tried(name)
 		if p.Trials != tried {
-			t.Errorf("%s: %d trials, it tells of %d", name, tried, p.Trials)
+			t.Errorf("%s: %d trials, it reports %d", name, tried, p.Trials)
 		}
 		switch {
-		case n < 0.1 && (p.Reason != result.StopPrecise || tried > steady.DefaultStudy.Fewest+2 || p.RelativeHalfWidth > 0.03):
+		case n < 0.1 && (p.Reason != result.StopPrecise || tried > stopping.DefaultStudy.Fewest+2 || p.RelativeHalfWidth > 0.03):
 			t.Errorf("%s: %d trials, %+v", name, tried, p)
 		case n > 0.1 && (tried < 12 || p.Reason == result.StopFailed):
 			t.Errorf("%s: %d trials, %+v", name, tried, p)

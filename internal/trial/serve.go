@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack"
+	"plimsoll/internal/stack/image"
 	"plimsoll/internal/workload"
 )
 
@@ -46,27 +48,32 @@ func (all together) stay() bool {
 	})
 }
 
-// stayed are the servers that are up since an earlier trial, by the place that they are in.
-type stayed struct {
+// runningServers are kept from the previous trial of a mix, by the place that they are in.
+type runningServers struct {
 	mix     string
 	servers map[*upPlace]*server
 }
 
-// leave ends servers that stayed up, unless they are those of a mix. The data of one that did not end well is laid out anew.
+// leave ends servers that stayed up, all at the same time, unless they are those of a mix. The data of one that did not
+// end well is laid out anew.
 func (s *site) leave(mix string) {
-	if s.stayed.mix == mix {
+	if s.running.mix == mix {
 		return
 	}
-	for place, server := range s.stayed.servers {
-		late := time.AfterFunc(workload.DefaultPatience, server.kill)
-		_, exit, err := server.process.Stop()
-		late.Stop()
-		if err != nil || !workload.EndedWell(exit.Code, server.step.EndCodes) {
-			place.data = ""
-		}
-		server.kill()
+	var group sync.WaitGroup
+	for place, server := range s.running.servers {
+		group.Go(func() {
+			late := time.AfterFunc(workload.DefaultPatience, server.kill)
+			_, exit, err := server.process.Stop()
+			late.Stop()
+			if err != nil || !workload.EndedWell(exit.Code, server.step.EndCodes) {
+				place.data = ""
+			}
+			server.kill()
+		})
 	}
-	s.stayed = stayed{}
+	group.Wait()
+	s.running = runningServers{}
 }
 
 // serve starts the servers of all instances that drive one and have none that stayed up, at the same time, and waits
@@ -85,8 +92,8 @@ func (r *runner) serve(ctx context.Context, s *site, all together) error {
 		if serving == nil {
 			return nil
 		}
-		in.outside = outside
-		in.server = s.stayed.servers[in.place]
+		in.outside, in.clients = outside, r.clients
+		in.server = s.running.servers[in.place]
 		if in.server != nil {
 			in.server.bind(ctx)
 			return in.lost()
@@ -96,6 +103,15 @@ func (r *runner) serve(ctx context.Context, s *site, all together) error {
 			return err
 		}
 		step.Name = "server"
+		if o := r.rootOf[in.Workload]; o != nil && step.Kept != "" && !image.HasKept(o.Dir, step.Kept) {
+			step.Argv = image.WithoutKept(step.Argv, step.Kept)
+			r.env.Trace("the server of " + in.load.Name + " starts slower: " + o.Name + " has no " + step.Kept)
+		}
+		if !serving.ReadOnly {
+			// Its data is laid out anew before anything reads it again. What it would write at its end is for nobody,
+			// and takes Cassandra five seconds.
+			step.Ends, step.EndCodes = "KILL", []int{128 + int(syscall.SIGKILL)}
+		}
 		if err := r.serverDir(in); err != nil {
 			return err
 		}
@@ -210,7 +226,12 @@ func (in *instance) lost() error {
 
 // step runs what an instance measures with: in its place, or outside of it where it drives
 // a server there.
-func (in *instance) step(ctx context.Context, gate *stack.Gate, step *workload.Step, live func([]byte) bool) (end, error) {
+func (in *instance) step(
+	ctx context.Context,
+	gate *stack.Gate,
+	step *workload.Step,
+	live func([]byte) bool,
+) (end, error) {
 	var e end
 	var err error
 	if in.server == nil {
@@ -254,10 +275,10 @@ func (r *runner) served(s *site, m experiment.Mix, all together) error {
 		return err
 	}
 	if all.stay() {
-		s.stayed = stayed{m.Name, map[*upPlace]*server{}}
+		s.running = runningServers{m.Name, map[*upPlace]*server{}}
 		for _, in := range all {
 			in.server.unbind()
-			s.stayed.servers[in.place], in.server = in.server, nil
+			s.running.servers[in.place], in.server = in.server, nil
 		}
 		return nil
 	}
@@ -276,34 +297,34 @@ func (r *runner) served(s *site, m experiment.Mix, all together) error {
 		if !workload.EndedWell(exit.Code, step.EndCodes) {
 			return in.load.Abilities().Serving.Failed(exit)
 		}
-		return nil
+		return os.RemoveAll(filepath.Join(in.scratch, workload.ServerDir)) // libraries that a killed Java unpacked, sockets
 	})
 }
 
-// reaching fits a step that speaks to the instance's server to where that is.
+// reaching fits a step that speaks to the instance's server to where that is, and to where its clients are.
 func (in *instance) reaching(step *workload.Step) (*workload.Step, error) {
-	if !slices.Contains(step.Argv, workload.NetworkFile) {
-		return step, nil
-	}
-	network, err := in.place.Network()
-	if err != nil {
-		return nil, err
-	}
 	fit := *step
 	fit.Argv = slices.Clone(step.Argv)
-	fit.Argv[slices.Index(fit.Argv, workload.NetworkFile)] = network
-	return &fit, nil
+	if at := slices.Index(fit.Argv, workload.NetworkFile); at >= 0 {
+		network, err := in.place.Network()
+		if err != nil {
+			return nil, err
+		}
+		fit.Argv[at] = network
+	}
+	return in.clients.fit(&fit), nil
 }
 
 // abandoned kills servers that are still up: of a trial that failed.
 func (all together) abandoned() {
-	for _, in := range all {
+	_ = all.each(func(in *instance) error {
 		if in.server != nil {
 			in.server.kill()
 			_, _, _ = in.server.process.Stop() // killed: there is nothing to hear
 			in.server = nil
 		}
-	}
+		return nil
+	})
 }
 
 // stale reports whether the place of an instance has to get its server's data anew.
@@ -313,12 +334,18 @@ func (in *instance) stale() bool {
 
 // data puts the data of the instance's server into its place: a copy of what was laid out
 // once on the base, unless the place has it and no trial has changed it.
-func (r *runner) data(ctx context.Context, s *site, in *instance, serving *workload.Serving) (*result.Preconditioning, error) {
+func (r *runner) data(
+	ctx context.Context,
+	s *site,
+	in *instance,
+	serving *workload.Serving,
+) (*result.Preconditioning, error) {
 	done := &result.Preconditioning{Kind: result.PreconditionedFile, Passes: 1, Bytes: in.load.NeedBytes()}
 	from, err := r.golden(ctx, s, in, serving)
 	if err != nil {
 		return nil, in.noRoom(err)
 	}
+	r.clock.end(result.PhaseLoad)
 	if in.place.data == from {
 		return done, nil
 	}
@@ -331,6 +358,7 @@ func (r *runner) data(ctx context.Context, s *site, in *instance, serving *workl
 	if err := in.place.Replace(ctx, source, serving.Data); err != nil {
 		return nil, in.noRoom(err)
 	}
+	r.clock.end(result.PhaseClone)
 	if serving.ReadOnly {
 		in.place.data = from
 	}

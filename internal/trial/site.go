@@ -6,31 +6,32 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
-	"plimsoll/internal/cgroup"
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/host/cgroup"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack"
+	"plimsoll/internal/state/journal"
 )
 
-// site is what is up for the trials of a point: the bases that its instances stand
-// on, their places, and the miniature around them. One site is up at a time: in a
+// site is everything that is up for the trials of a point: the bases that its instances stand
+// on, their places, and the scaled-down host around them. One site is up at a time: in a
 // block all stand on the same region of the disk, one after the other, each made
 // anew.
 type site struct {
 	key    string // see siteOf
 	block  int    // that it came up in
-	number int    // of the bring-up, from 1
-	bases  []*upBase
+	number int    // of the setup, from 1
+	bases  []*broughtUpBase
 	small  *miniature // nil where no mix on it declares a smaller host
 	undo   []*journal.Entry
 	// outside is where what drives servers runs; nil while nothing did.
 	outside *stack.Outside
-	stayed  stayed // servers, between trials
+	running runningServers // servers, between trials
 }
 
-// miniature is the control group that stands for a smaller host.
+// scaled-down host is the control group that stands for a smaller host.
 type miniature struct {
 	group *cgroup.Group
 	// shares tells that the instances are in one group of block I/O where control groups are
@@ -38,12 +39,13 @@ type miniature struct {
 	shares bool
 }
 
-// upBase is a stack that is up, and what was done to it.
-type upBase struct {
+// broughtUpBase is a stack that is up, and what was done to it.
+type broughtUpBase struct {
 	*stack.Base
 	name     string
 	of       int // places that it may have
 	occupies []string
+	mu       sync.Mutex // of places
 	places   []*upPlace
 	golden   map[string]string // directories of data that places get copies of, by layout
 }
@@ -63,11 +65,12 @@ type upPlace struct {
 type instance struct {
 	experiment.Instance
 	load    experiment.Workload
-	base    *upBase
+	base    *broughtUpBase
 	place   *upPlace
 	scratch string         // where it leaves its artifacts
 	server  *server        // that it drives; nil for none, and while it is not up
 	outside *stack.Outside // where it drives that from
+	clients *clients       // the machine that generates its load; nil for this host
 }
 
 // together are the instances of a trial, by their index.
@@ -75,7 +78,7 @@ type together []*instance
 
 // siteOf names what has to be up for trials of a mix: its stack, or those that it
 // names itself. Mixes whose instances have limits on devices of their own, in a
-// miniature that limits these too, have a bring-up of their own: with version 1 of
+// scaled-down host that limits these too, have a setup of their own: with version 1 of
 // control groups, an instance shares the one or has the other for as long as it is there.
 func siteOf(stackName string, m experiment.Mix) (key string, stacks []string) {
 	key, stacks = stackName, []string{stackName}
@@ -100,7 +103,7 @@ func ownDevices(m experiment.Mix) bool {
 }
 
 // mixesAt returns the mixes that meet what is up: of those only, a base has as many
-// places as the largest needs, and a miniature around it if one declares it.
+// places as the largest needs, and a scaled-down host around it if one declares it.
 func (r *runner) mixesAt(key, stackName string) (mixes []experiment.Mix) {
 	for _, m := range r.Experiment.Mixes {
 		own, _ := siteOf(stackName, m)
@@ -125,12 +128,14 @@ func (r *runner) bringUp(ctx context.Context, t *result.Trial, m experiment.Mix)
 	if err := r.down(ctx); err != nil {
 		return nil, err
 	}
+	r.clock.end(result.PhaseTeardown)
 	for _, name := range stacks {
 		declared := r.lines[name]
 		if err := r.fill(ctx, name, declared.Line, r.env.Occupies(declared.Line)); err != nil {
 			return nil, err
 		}
 	}
+	r.clock.end(result.PhaseLoad)
 	r.env.Regions.Begin(t.Block)
 	r.up = &site{key: key, block: t.Block}
 	mixes := r.mixesAt(key, t.Stack)
@@ -138,7 +143,7 @@ func (r *runner) bringUp(ctx context.Context, t *result.Trial, m experiment.Mix)
 		return nil, err
 	}
 	for _, name := range stacks {
-		if err := r.upBase(ctx, r.up, name, placesOn(name, t.Stack, mixes)); err != nil {
+		if err := r.bringUpBase(ctx, r.up, name, placesOn(name, t.Stack, mixes)); err != nil {
 			return nil, err
 		}
 	}
@@ -160,14 +165,14 @@ func placesOn(name, stackName string, mixes []experiment.Mix) int {
 	return most
 }
 
-// upBase brings one stack up with its first place.
-func (r *runner) upBase(ctx context.Context, s *site, name string, places int) error {
+// bringUpBase brings one stack up with its first place.
+func (r *runner) bringUpBase(ctx context.Context, s *site, name string, places int) error {
 	declared := r.lines[name]
 	made, err := r.env.Up(ctx, name, declared.Line)
 	if err != nil {
 		return err
 	}
-	b := &upBase{
+	b := &broughtUpBase{
 		Base: made, name: name, of: places, occupies: r.env.Occupies(declared.Line), golden: map[string]string{},
 	}
 	s.bases = append(s.bases, b)
@@ -187,11 +192,14 @@ func (r *runner) upBase(ctx context.Context, s *site, name string, places int) e
 }
 
 // place returns a place of a stack, and makes it when it is asked for first.
-func (r *runner) place(ctx context.Context, s *site, b *upBase, number int, from *root) (*upPlace, error) {
+func (r *runner) place(ctx context.Context, s *site, b *broughtUpBase, number int, from *root) (*upPlace, error) {
+	b.mu.Lock()
 	at := slices.IndexFunc(b.places, func(p *upPlace) bool { return p.number == number && p.root == from })
 	if at >= 0 {
+		defer b.mu.Unlock()
 		return b.places[at], nil
 	}
+	b.mu.Unlock()
 	config := stack.PlaceConfig{Number: number, Of: b.of, Limits: r.limits(), Root: from.config()}
 	if s.small != nil {
 		config.Group, config.ShareDevices = s.small.group, s.small.shares
@@ -201,12 +209,13 @@ func (r *runner) place(ctx context.Context, s *site, b *upBase, number int, from
 		return nil, err
 	}
 	p := &upPlace{Place: made, number: number, root: from, prepared: map[string]bool{}, ready: map[string]bool{}}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.places = append(b.places, p)
 	return p, nil
 }
 
-// firstRoot is what the first place of a stack is made of: of the first instance of the
-// experiment that stands in one of that number.
+// firstRoot returns the image root of a stack's first place: that of the experiment's first instance there.
 func (r *runner) firstRoot(stackName string) *root {
 	for _, m := range r.Experiment.Mixes {
 		for _, in := range m.Instances(stackName) {
@@ -229,17 +238,43 @@ func (r *runner) limits() bool {
 func (r *runner) instances(ctx context.Context, s *site, stackName string, m experiment.Mix) (together, error) {
 	var all together
 	for _, in := range m.Instances(stackName) {
-		at := slices.IndexFunc(s.bases, func(b *upBase) bool { return b.name == in.Stack })
+		at := slices.IndexFunc(s.bases, func(b *broughtUpBase) bool { return b.name == in.Stack })
 		if at < 0 {
 			return nil, fmt.Errorf("instance %d of mix %s: stack %s is not up", in.Index, m.Name, in.Stack)
 		}
-		place, err := r.place(ctx, s, s.bases[at], in.Place, r.rootOf[in.Workload])
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, &instance{Instance: in, load: r.loads[in.Workload], base: s.bases[at], place: place})
+		all = append(all, &instance{Instance: in, load: r.loads[in.Workload], base: s.bases[at]})
+	}
+	err := all.placed(func(in *instance) (*upPlace, error) {
+		return r.place(ctx, s, in.base, in.Place, r.rootOf[in.Workload])
+	})
+	if err != nil {
+		return nil, err
+	}
+	var pinned []*experiment.Instance
+	for _, in := range all {
+		pinned = append(pinned, &in.Instance)
+	}
+	err = experiment.Pin(pinned, m.Host, r.host.Online())
+	if err != nil {
+		return nil, fmt.Errorf("mix %s: %w", m.Name, err)
 	}
 	return all, nil
+}
+
+// placed gives each instance its place. All are made at the same time, and the error has every reason.
+func (all together) placed(place func(*instance) (*upPlace, error)) error {
+	errs := make([]error, len(all))
+	var group sync.WaitGroup
+	for i, in := range all {
+		group.Go(func() {
+			in.place, errs[i] = place(in)
+			if errs[i] != nil && len(all) > 1 {
+				errs[i] = fmt.Errorf("%s: %w", in.name(), errs[i])
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
 }
 
 // flush waits until what was written so far is on the devices.
@@ -274,7 +309,7 @@ func (s *site) devices() (all []result.Device) {
 
 // devices are those that the files of the stack's instances are on: of its only
 // place where it has one, which may have a device of its own above the stack's.
-func (b *upBase) devices() []result.Device {
+func (b *broughtUpBase) devices() []result.Device {
 	if b.of == 1 && len(b.places) == 1 {
 		return b.places[0].Devices
 	}
@@ -331,8 +366,12 @@ func (r *runner) down(ctx context.Context) error {
 	return errors.Join(append(all, r.env.Journal.UndoEach(ctx, s.undo))...)
 }
 
-// bringUpAlone brings a stack up with one place, in no miniature.
-func (r *runner) bringUpAlone(ctx context.Context, name string, declared experiment.Stack) (*stack.Base, *stack.Place, error) {
+// bringUpAlone brings a stack up with one place, in no scaled-down host.
+func (r *runner) bringUpAlone(
+	ctx context.Context,
+	name string,
+	declared experiment.Stack,
+) (*stack.Base, *stack.Place, error) {
 	base, err := r.env.Up(ctx, name, declared.Line)
 	if err != nil {
 		return nil, nil, err
@@ -347,7 +386,7 @@ func (r *runner) bringUpAlone(ctx context.Context, name string, declared experim
 // saveRegions stores which regions of the disk stacks stood on, when there is
 // a new one.
 func (r *runner) saveRegions() error {
-	run, known := r.store.Run(), r.env.Regions.Known()
+	run, known := r.store.Run(), r.env.Regions.Made()
 	if len(known) == len(run.Regions) {
 		return nil
 	}

@@ -3,10 +3,10 @@ package trial
 import (
 	"math"
 
-	"plimsoll/internal/cell"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
-	"plimsoll/internal/steady"
+	"plimsoll/internal/stats/stopping"
 )
 
 // pairs are the comparisons that findings make between the points from first
@@ -22,12 +22,12 @@ func pairs(first, end, baseline int) (all [][2]int) {
 	return all
 }
 
-// mostRounds is how many trials of a workload a bring-up gets at most: what
+// mostRounds is how many trials of a workload a setup gets at most: what
 // trials do not differ by, more of them do not find out.
 const mostRounds = 4
 
-// rounds is how many trials of each workload a stack gets in its bring-up of
-// the next block: as many as are worth their time, by what trials and bring-ups
+// rounds is how many trials of each workload a stack gets in its setup of
+// the next block: as many as are worth their time, by what trials and setups
 // took and differed by so far.
 func (s *schedule) rounds(trials []result.Trial, block int) int {
 	if s.Experiment.Trials > 0 || block == 1 {
@@ -35,13 +35,13 @@ func (s *schedule) rounds(trials []result.Trial, block int) int {
 	}
 	var within, between, known float64
 	for _, m := range s.Experiment.Mixes {
-		var samples []cell.Sample
+		var samples []runview.Sample
 		for _, p := range s.points {
 			if p.mix == m.Name {
 				samples = append(samples, s.sample(trials, p))
 			}
 		}
-		parts, ok := cell.Parts(samples)
+		parts, ok := runview.Parts(samples)
 		if !ok || math.IsNaN(parts.Within) || math.IsNaN(parts.Between) {
 			continue
 		}
@@ -55,7 +55,7 @@ func (s *schedule) rounds(trials []result.Trial, block int) int {
 	return max(1, min(mostRounds, best))
 }
 
-// took returns the seconds that a bring-up takes beside its trials, as a share
+// took returns the seconds that a setup takes beside its trials, as a share
 // of one for each workload, and those that a trial takes: medians of what was
 // seen so far, 0 when nothing was.
 func took(trials []result.Trial) (up, one float64) {
@@ -89,16 +89,15 @@ func took(trials []result.Trial) (up, one float64) {
 	return stats.Median(ups), one
 }
 
-// sample is what the trials of a point measured.
-func (s *schedule) sample(trials []result.Trial, p point) cell.Sample {
-	done := cell.Of(&result.Run{Trials: trials}).Done(cell.Point{Stack: p.stack, Mix: p.mix})
-	return cell.Take(done, rate)
+// sample returns the measurements of a point's trials.
+func (s *schedule) sample(trials []result.Trial, p point) runview.Sample {
+	done := runview.Of(&result.Run{Trials: trials}).Done(result.Point{Stack: p.stack, Mix: p.mix})
+	return runview.Take(done, rate)
 }
 
-// rate is what a trial did in a second; not ok where that is nothing, of which
-// there are no ratios.
+// rate returns the operations a second of a trial. ok is false for a rate of 0, which has no ratios.
 func rate(t *result.Trial) (perSecond float64, ok bool) {
-	perSecond, ok = cell.Rate.Of(t, "")
+	perSecond, ok = runview.Rate.Of(t, "")
 	return perSecond, ok && perSecond > 0
 }
 
@@ -112,18 +111,18 @@ const sizeTarget = 0.1
 
 // look takes what the trials measured into the study.
 func (s *schedule) look(trials []result.Trial) {
-	s.study.Points = make([]steady.StudyPoint, len(s.points))
+	s.study.Points = make([]stopping.StudyPoint, len(s.points))
 	for i, p := range s.points {
 		s.study.Points[i] = s.studied(trials, p)
 	}
 }
 
-func (s *schedule) studied(trials []result.Trial, p point) (studied steady.StudyPoint) {
+func (s *schedule) studied(trials []result.Trial, p point) (studied stopping.StudyPoint) {
 	for _, u := range s.sample(trials, p) {
-		if n := len(studied.Blocks); n > 0 && studied.Blocks[n-1] == u.Block {
+		if n := len(studied.Blocks); n > 0 && studied.Blocks[n-1] == u.Round {
 			continue // brought up again in the same block, after a failure
 		}
-		studied.Values, studied.Blocks = append(studied.Values, u.Mean()), append(studied.Blocks, u.Block)
+		studied.Values, studied.Blocks = append(studied.Values, u.Value()), append(studied.Blocks, u.Round)
 	}
 	failures := 0 // in a row
 	for _, t := range trials {
@@ -149,15 +148,15 @@ func (s *schedule) studied(trials []result.Trial, p point) (studied steady.Study
 	return studied
 }
 
-func pointReason(state steady.PointState) result.StopReason {
+func pointReason(state stopping.PointState) result.StopReason {
 	switch {
 	case state.Open:
 		return result.StopBudget
-	case state.Reason == steady.Precise:
+	case state.Reason == stopping.Precise:
 		return result.StopPrecise
-	case state.Reason == steady.Settled:
+	case state.Reason == stopping.Settled:
 		return result.StopSettled
-	case state.Reason == steady.CannotGoOn:
+	case state.Reason == stopping.CannotGoOn:
 		return result.StopFailed
 	}
 	return result.StopRepeats

@@ -6,10 +6,10 @@ import (
 	"plimsoll/internal/iotrace/breakdown"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
-	"plimsoll/internal/target/metrics"
+	"plimsoll/internal/stack/nvmetarget/metrics"
 )
 
-// targetDid is what the host that holds a remote device did while a trial ran.
+// targetDid has the usage of the host of a remote device while a trial ran.
 type targetDid struct {
 	cpu       *result.TargetCPU // nil where nobody tells
 	namespace *breakdown.Target // of the device; nil where nobody tells
@@ -49,8 +49,7 @@ func (r *runner) target(ctx context.Context, s *site) (end func() (targetDid, er
 	}, err
 }
 
-// completed is what the target recorded of its requests, or else what it counts
-// of its device.
+// completed returns the requests that the target recorded, or else those that its device counts.
 func completed(n, seconds float64, was, is *metrics.Requests) breakdown.Completed {
 	if was == nil || is == nil {
 		return breakdown.Completed{Requests: uint64(max(0, n)), NS: seconds * 1e9}

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/cgroup"
+	"plimsoll/internal/host/cgroup"
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/breakdown"
 	"plimsoll/internal/iotrace/capture"
-	"plimsoll/internal/journal"
 	"plimsoll/internal/result"
+	"plimsoll/internal/state/journal"
 )
 
 // recording is a recorder that runs while a trial is measured; nil for none.
@@ -50,7 +50,7 @@ func (r *runner) startRecorder(ctx context.Context, s *site, all together) (*rec
 	}
 	owns, because, err := application(all)
 	if err != nil {
-		return nil, fmt.Errorf("the workload's control group: %w", err)
+		return nil, fmt.Errorf("the workload's cgroup: %w", err)
 	}
 	var devices []string
 	for _, d := range measured {
@@ -95,8 +95,11 @@ func application(all together) (owns func(iotrace.Owner) bool, because string, e
 		return nil, "", err
 	}
 	id, err := ours.ID()
-	because = fmt.Sprintf("whether a request is the workload's or of another %s in the same control group: it has none of its own (%v)",
-		strings.Join(programs, " or "), none)
+	because = fmt.Sprintf(
+		"whether a request is the workload's or of another %s in the same cgroup: it has none of its own (%v)",
+		strings.Join(programs, " or "),
+		none,
+	)
 	return func(o iotrace.Owner) bool { return o.Cgroup == id && slices.Contains(programs, o.Command) }, because, err
 }
 
@@ -114,7 +117,7 @@ func (r *recording) end(t *result.Trial, m measured, target *breakdown.Target) {
 	if r == nil {
 		return
 	}
-	calls := r.recorder.Calls()
+	calls := r.recorder.RecordsCalls()
 	account, err := r.recorder.Stop()
 	r.recorder = nil
 	if err != nil {

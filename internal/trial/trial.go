@@ -14,24 +14,25 @@ import (
 	"syscall"
 	"time"
 
-	"plimsoll/internal/cgroup"
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/golden"
-	"plimsoll/internal/hostinfo"
-	"plimsoll/internal/image"
-	"plimsoll/internal/journal"
-	"plimsoll/internal/owner"
+	"plimsoll/internal/host/cgroup"
+	"plimsoll/internal/host/clienthost"
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
-	"plimsoll/internal/roster"
 	"plimsoll/internal/stack"
+	"plimsoll/internal/stack/image"
 	"plimsoll/internal/stack/line"
-	"plimsoll/internal/steady"
+	"plimsoll/internal/state/activeruns"
+	"plimsoll/internal/state/datasets"
+	"plimsoll/internal/state/journal"
+	"plimsoll/internal/state/sudouser"
+	"plimsoll/internal/stats/stopping"
 	"plimsoll/internal/workload"
 )
 
-// Options are what a run needs to know.
+// Options configures a run.
 type Options struct {
 	Experiment *experiment.Experiment
 	Seed       uint64
@@ -42,10 +43,11 @@ type Options struct {
 	Command    []string // what the user typed
 	Version    string
 	Allow      []stack.Permission
-	LeftOut    []string      // stacks and workloads of the experiment that settings left out, and why
-	Golden     *golden.Store // of data that servers begin with, across runs
-	Images     *image.Store  // that servers run from; nil for none
-	Self       string        // path of this program, which steps may start too; "" for that of the process
+	LeftOut    []string          // stacks and workloads of the experiment that settings left out, and why
+	Golden     *datasets.Store   // of data that servers begin with, across runs
+	Images     *image.Store      // that servers run from; nil for none
+	Self       string            // path of this program, which steps may start too; "" for that of the process
+	Secrets    map[string]string // see TakeSecrets
 	Progress   Progress
 
 	// Lines returns where the load lines of a run lie; nil where nothing asks for them. The run is not changed.
@@ -76,12 +78,14 @@ type runner struct {
 	loads map[string]experiment.Workload
 	mixes map[string]experiment.Mix
 	up    *site // what is up; nil for nothing
+	clock clock // of the trial under way
 
 	unsupported map[string]*problem.Problem        // stacks that will not come up, and why
 	bringUps    map[string]int                     // of each site, so far
 	filled      map[string]*result.Preconditioning // by what stacks occupy: devices that were written
 	others      neighbours
-	finished    bool // no trial is left to plan
+	clients     *clients // nil where this host generates the load
+	finished    bool     // no trial is left to plan
 
 	images  map[string]image.Image // that workloads need, by workload
 	rootOf  map[string]*root       // these unpacked
@@ -162,8 +166,8 @@ func newRunner(o Options) *runner {
 		}
 	}
 	r.env = &stack.Env{
-		State: o.State,
-		Host:  r.host, Allow: o.Allow, Programs: r.programs(), Self: r.Self,
+		State: o.State, KeepFree: o.Experiment.KeepFree,
+		Host: r.host, Allow: o.Allow, Programs: r.programs(), Self: r.Self, Secrets: o.Secrets,
 		Regions: stack.NewRegions(up, blocks(o.Experiment)),
 	}
 	return r
@@ -180,34 +184,66 @@ func mixesOf(e *experiment.Experiment) map[string]experiment.Mix {
 // blocks is how many blocks of trials a run may have.
 func blocks(e *experiment.Experiment) int {
 	if e.Budget > 0 {
-		return steady.DefaultStudy.Most
+		return stopping.DefaultStudy.Most
 	}
 	return e.Repeat
 }
 
 // check asks every stack what speaks against it before anything is touched.
 // What the host cannot do is remembered and its trials are skipped; refused
-// joins what must not be done at all.
+// joins what must not be done at all: of devices that are not there, nothing else is said.
 func (r *runner) check(ctx context.Context) (refused, err error) {
-	var all []error
+	var wrong, all []error
 	for _, s := range r.Experiment.Stacks {
 		err := r.env.Check(ctx, s.Line, r.Experiment.Need(s))
-		switch p := problem.Of(err, problem.Unsupported, problem.Protected); {
+		if err == nil {
+			err = r.shareable(s)
+		}
+		switch p := problem.Of(err, problem.Unsupported, problem.Protected, problem.Invalid); {
 		case p != nil && p.Kind == problem.Unsupported:
 			r.unsupported[s.Name] = p
+		case p != nil && p.Kind == problem.Invalid:
+			wrong = append(wrong, err)
 		case p != nil:
-			// Stacks on the same device are refused for the same reason.
-			if !slices.ContainsFunc(all, func(e error) bool { return e.Error() == err.Error() }) {
-				all = append(all, err)
-			}
+			all = append(all, err)
 		case err != nil:
 			return nil, fmt.Errorf("stack %s: %w", s.Name, err)
 		}
 	}
-	if err := r.taken(); err != nil {
+	if len(wrong) > 0 {
+		return errors.Join(each(wrong)...), nil
+	}
+	if err := r.refuseOccupiedDevices(); err != nil {
 		all = append(all, err)
 	}
-	return errors.Join(all...), nil
+	if _, err := r.findClients(ctx); err != nil {
+		all = append(all, err)
+	}
+	return errors.Join(each(all)...), nil
+}
+
+// each returns errors of which no two say the same, as those of stacks on one device do. Devices come and go between two
+// looks at the host, so that of one that is not there the name decides, and not which others there are.
+func each(all []error) (out []error) {
+	for _, err := range all {
+		joined, several := err.(interface{ Unwrap() []error })
+		if several {
+			out = each(append(out, joined.Unwrap()...))
+			continue
+		}
+		if !slices.ContainsFunc(out, func(e error) bool { return sameError(e, err) }) {
+			out = append(out, err)
+		}
+	}
+	return out
+}
+
+func sameError(a, b error) bool {
+	var one, other *hostinfo.UnknownDeviceError
+	if errors.As(a, &one) && errors.As(b, &other) {
+		return one.Name == other.Name
+	}
+	return a.Error() == b.Error()
 }
 
 func (r *runner) programs() []string {
@@ -232,7 +268,7 @@ func (r *runner) openStore(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(r.same(s.Run()), r.findImages(s.Run().Workloads)); err != nil {
+		if err := errors.Join(r.checkPlanUnchanged(s.Run()), r.findImages(s.Run().Workloads)); err != nil {
 			return errors.Join(err, s.Close())
 		}
 		r.store = s
@@ -255,7 +291,10 @@ func (r *runner) openStore(ctx context.Context) error {
 	}
 	run.Experiment.LeftOut = r.LeftOut
 	for _, s := range r.Experiment.Stacks {
-		run.Stacks = append(run.Stacks, result.Stack{Name: s.Name, Line: s.Line.String(), Marks: r.marks(s.Line), Levels: s.Levels, Control: s.Control})
+		run.Stacks = append(
+			run.Stacks,
+			result.Stack{Name: s.Name, Line: s.Line.String(), Marks: r.marks(s.Line), Levels: s.Levels, Control: s.Control},
+		)
 	}
 	run.Mixes = r.Experiment.ResultMixes()
 	run.Workloads = r.imagesIn(workloadsOf(r.Experiment))
@@ -302,8 +341,7 @@ func NewID(experiment string, at time.Time) string {
 	return experiment + "-" + at.Format("20060102-150405.000000")
 }
 
-// Preview is what bringing a stack up would change on the host, or why the
-// host cannot.
+// Preview lists the changes that bringing a stack up would make to the host, or the reason why the host cannot.
 type Preview struct {
 	Changes []string
 	Writes  []string // every device and path that is written; RUN stands for the run's id
@@ -329,7 +367,22 @@ func DryRun(ctx context.Context, o Options) (previews []Preview, refused, err er
 		}
 		previews = append(previews, p)
 	}
-	return previews, refused, nil
+	return previews, errors.Join(refused, r.obstacles()), nil
+}
+
+// obstacles joins what besides its stacks would end a new run before its first trial.
+func (r *runner) obstacles() error {
+	if r.Resume {
+		return nil
+	}
+	var missing, taken error
+	if r.Images != nil {
+		missing = r.findImages(nil)
+	}
+	if r.Dir != "" {
+		taken = store.Vacant(r.Dir)
+	}
+	return errors.Join(missing, taken)
 }
 
 // anyRun stands for the id of the run in what a dry run says.
@@ -359,14 +412,20 @@ func OwnWrites(o Options) []string {
 		state = o.State
 	}
 	paths := []string{filepath.Join(state, "journal", anyRun+".jsonl"), journal.WorkDir(state, anyRun)}
-	if file, err := roster.FileOf(anyRun); err == nil {
+	if file, err := activeruns.FileOf(anyRun); err == nil {
 		paths = append(paths, file)
 	}
 	if o.Experiment.Trace {
-		paths = append(paths, "/sys/kernel/tracing and /sys/block/DEVICE/trace, where block requests are recorded by the kernel's own tracer")
+		paths = append(
+			paths,
+			"/sys/kernel/tracing and /sys/block/DEVICE/trace, where block requests are recorded by the kernel's own tracer",
+		)
+	}
+	if c := o.Experiment.Clients; c != nil {
+		paths = append(paths, "a copy of this program on "+c.Host+", in "+clienthost.DirOf(anyRun)+"…")
 	}
 	if os.Geteuid() == 0 {
-		paths = append(paths, "control groups "+cgroup.Prefix+anyRun+"-…")
+		paths = append(paths, "cgroups "+cgroup.Prefix+anyRun+"-…")
 	}
 	return paths
 }
@@ -382,7 +441,11 @@ func (r *runner) journalled(ctx context.Context) (err error) {
 		r.Progress.Note("undoing every change to the host")
 		undone := j.UndoAll(context.WithoutCancel(ctx), nil)
 		if undone != nil {
-			undone = fmt.Errorf("not everything could be undone. See to what is named here, then run plimsoll clean:\n%w", undone)
+			undone = fmt.Errorf(
+				"not everything could be undone. See to what is named here, then run %s:\n%w",
+				journal.CleanCommand(),
+				undone,
+			)
 		}
 		err = errors.Join(err, undone, j.Close())
 	}()
@@ -396,7 +459,7 @@ func (r *runner) journalled(ctx context.Context) (err error) {
 			return errors.Join(refused, err)
 		}
 	}
-	leave, err := r.enter(ctx, j)
+	leave, err := r.announceRun(ctx, j)
 	if err != nil {
 		return err
 	}
@@ -405,13 +468,20 @@ func (r *runner) journalled(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := owner.MkdirAll(scratch, 0o755); err != nil {
+	if _, err := sudouser.MkdirAll(scratch, 0o755); err != nil {
 		return err
 	}
 	r.env.Journal, r.env.RunID, r.env.Scratch = j, run, scratch
 	r.env.Work = journal.WorkDir(j.State(), run)
-	if _, err := j.Do(ctx, &journal.Dir{Path: r.env.Work}, func(string) error { return os.Mkdir(r.env.Work, 0o700) }); err != nil {
+	if _, err := j.Do(
+		ctx,
+		&journal.Dir{Path: r.env.Work},
+		func(string) error { return os.Mkdir(r.env.Work, 0o700) },
+	); err != nil {
 		return fmt.Errorf("make the run's work directory: %w", err)
+	}
+	if err := r.prepareClients(ctx); err != nil {
+		return err
 	}
 	return r.trials(ctx)
 }
@@ -439,7 +509,7 @@ func (r *runner) trials(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		t, err = r.keep(t)
+		t, err = r.storeTrial(t)
 		r.Progress.End(t, t.Seq, all)
 		if err != nil {
 			return err
@@ -451,10 +521,15 @@ func (r *runner) trials(ctx context.Context) error {
 // the error is only for what ends the run: the user, a journal that cannot be
 // written, or a host that cannot be brought back to what it was.
 func (r *runner) trial(ctx context.Context, t result.Trial) (result.Trial, error) {
-	t.Started = time.Now().UTC()
+	began := time.Now()
+	t.Started = began.UTC()
+	r.clock.begin(began)
 	m, known := r.mixes[t.Mix]
 	if !known {
 		return t, fmt.Errorf("trial %d: the experiment has no mix %s", t.Seq, t.Mix)
+	}
+	if err := r.awaitQuiet(ctx); err != nil {
+		return t, err
 	}
 	limited, cancel := r.patient(ctx, t, m)
 	defer cancel()
@@ -462,7 +537,8 @@ func (r *runner) trial(ctx context.Context, t result.Trial) (result.Trial, error
 	if err != nil && limited.Err() != nil {
 		err = context.Cause(limited)
 	}
-	t.ElapsedSeconds = time.Since(t.Started).Seconds()
+	r.clock.end(result.PhaseTeardown)
+	t.ElapsedSeconds, t.Phases = time.Since(began).Seconds(), r.clock.phases
 	if ctx.Err() != nil {
 		return t, ctx.Err()
 	}

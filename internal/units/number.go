@@ -9,6 +9,12 @@ import (
 // Unknown stands where a number is missing.
 const Unknown = "unknown"
 
+// Units of rates: what databases do are operations, and no I/Os.
+const (
+	IOPS       = "IOPS"
+	Operations = "ops/s"
+)
+
 // Significant gives v with three significant digits, or all digits before the
 // point when there are more.
 func Significant(v float64) string {
@@ -62,11 +68,12 @@ func Exact(v float64) string {
 	return whole
 }
 
-// Range gives both ends of an interval with one prefix: "11.8 to 13.2k".
+// Range writes both ends of an interval with one prefix: "11.8 to 13.2k". One that crosses a thousand stays below it,
+// as "0.780 to 1.04k" reads like 0.780: "780 to 1,040".
 func Range(low, high float64) string {
 	prefix, scale := "", 1.0
 	for _, p := range []string{"k", "M", "G"} {
-		if high/scale < 999.5 {
+		if high/scale < 999.5 || low/scale < 999.5 && high/scale < 9999.5 {
 			break
 		}
 		prefix, scale = p, scale*1000

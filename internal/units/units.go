@@ -56,6 +56,55 @@ func Latency(ns float64) string {
 	return fmt.Sprintf("%.0f ns", ns)
 }
 
+// Time writes nanoseconds as Latency does. Unlike a latency that an application saw, the time between two events may be
+// 0, or, of what parts leave of a whole, below.
+func Time(ns float64) string {
+	switch {
+	case math.IsNaN(ns) || math.IsInf(ns, 0):
+		return Unknown
+	case ns == 0:
+		return "0"
+	case ns < 0:
+		return "-" + Latency(-ns)
+	}
+	return Latency(ns)
+}
+
+// ExactTime writes nanoseconds as they read best, and to the last digit.
+func ExactTime(ns float64) string {
+	if ns > 0 {
+		return Latency(ns) + " (" + Exact(ns) + " ns)"
+	}
+	return Time(ns)
+}
+
+// DecimalBytes writes bytes in decimal units: 48.2 MB.
+func DecimalBytes(bytes uint64) string { return strings.TrimSuffix(Bandwidth(float64(bytes)), "/s") }
+
+// Tenths writes a share of 1, which may be below 0, to a tenth of a percent: 12.3%, -0.8%. What is no number is 0.
+func Tenths(share float64) string {
+	if math.IsNaN(share) || math.IsInf(share, 0) {
+		share = 0
+	}
+	return fmt.Sprintf("%.1f%%", 100*share)
+}
+
+// Elapsed writes a time span in seconds: 3.2 s, 42 s, 2 min 51 s, 2 h 5 min.
+func Elapsed(seconds float64) string {
+	if seconds < 9.95 {
+		return Latency(seconds * 1e9)
+	}
+	whole := int(math.Round(seconds))
+	h, m, s := whole/3600, whole/60%60, whole%60
+	switch {
+	case h > 0:
+		return fmt.Sprintf("%d h %d min", h, m)
+	case m > 0:
+		return fmt.Sprintf("%d min %d s", m, s)
+	}
+	return fmt.Sprintf("%d s", s)
+}
+
 // Times writes a ratio without its x: 0.0043, 0.97, 1.05, 4.9, 12.
 func Times(x float64) string {
 	switch {
@@ -81,6 +130,9 @@ func Percent(share float64) string {
 	return OfHundred(share) + "%"
 }
 
+// SignificantPercent writes a share of 1 with three significant digits: 12.5%, 0.125%.
+func SignificantPercent(share float64) string { return Significant(100*share) + "%" }
+
 // OfHundred writes a share of 1 as so many of 100: 0.14, 7, 40.
 func OfHundred(share float64) string {
 	if p := 100 * share; p < 9.95 {
@@ -99,4 +151,13 @@ func P(p float64) string {
 		return "< 0.0001"
 	}
 	return Digits(p)
+}
+
+// PValue writes a p value with its letter: "p = 0.029", "p < 0.0001".
+func PValue(p float64) string {
+	text := P(p)
+	if !strings.HasPrefix(text, "<") {
+		text = "= " + text
+	}
+	return "p " + text
 }

@@ -11,6 +11,8 @@ func TestUnits(t *testing.T) {
 		{Rate(4021), "4.02k"}, {Rate(12345), "12.3k"}, {Rate(99_960), "100k"}, {Rate(1_234_567), "1.23M"},
 		{Rate(2.5e12), "2.50T"},
 		{Bandwidth(950), "950 B/s"}, {Bandwidth(3.31e9), "3.31 GB/s"}, {Bandwidth(0), "0 B/s"},
+		{Elapsed(0.5), "500 ms"}, {Elapsed(3.2), "3.20 s"}, {Elapsed(42.4), "42 s"}, {Elapsed(59.6), "1 min 0 s"},
+		{Elapsed(171), "2 min 51 s"}, {Elapsed(7500), "2 h 5 min"},
 		{Latency(0), "0 ns"}, {Latency(850), "850 ns"}, {Latency(1100), "1.10 µs"}, {Latency(3.9e6), "3.90 ms"},
 		{Latency(1.2e9), "1.20 s"}, {Latency(999_600), "1.00 ms"},
 		{Times(0.0043), "0.0043"}, {Times(0.1), "0.10"}, {Times(0.974), "0.97"}, {Times(1.996), "2.0"},

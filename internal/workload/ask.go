@@ -2,8 +2,8 @@ package workload
 
 import "plimsoll/internal/problem"
 
-// Question is how the installed program is asked whether it takes a file of the
-// user's own, which was written for one version or another of it.
+// Question is a command that makes the installed program check a user's file, which may be written for another
+// version.
 type Question struct {
 	File string // the user's, by its name
 	// Ask returns the command that reads the declaration without the lines of known
@@ -14,7 +14,7 @@ type Question struct {
 	Answer func(known problem.List, code int, said string) problem.List
 }
 
-// Command is a command, and what it reads.
+// Command is a command line with its input.
 type Command struct {
 	Argv  []string
 	Stdin []byte

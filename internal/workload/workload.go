@@ -10,29 +10,29 @@ import (
 	"slices"
 	"time"
 
+	"github.com/invopop/jsonschema"
 	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 )
 
-// Target is what a stack offers to a workload.
+// Target describes the stack to a workload.
 type Target struct {
 	Path      string // directory or block device, as the workload's process sees it
 	Block     bool   // Path is a block device
 	SizeBytes int64  // what may be written there
 	Container bool   // the process runs in a container
-	Elsewhere bool   // what is measured is a server that somebody else started
+	Elsewhere bool   // the measured server was started by somebody else
 }
 
-// Timing is how long a trial measures.
+// Timing is the length of a measurement.
 type Timing struct {
 	Ramp    time.Duration // not measured, directly before Runtime
 	Runtime time.Duration // measured; the most of it, for a step that is watched
 
-	// Sample asks for a step that can be watched, and says how often it is to
-	// tell of itself; 0 for one that is not. Only workloads with the ability Watch
-	// heed it.
+	// Sample is the interval at which a watched step reports; 0 for a step that is not watched. Only workloads with
+	// the ability Watch use it.
 	Sample time.Duration
 }
 
@@ -58,32 +58,38 @@ const Self = "plimsoll"
 
 // Step is one process to run on a target.
 type Step struct {
-	Name    string            // of what is kept of it beside its outputs: "server"; "" for the one that is measured
+	// names files kept from the step beside its outputs: "server"; "" for the measured step
+	Name    string
 	Argv    []string          // Argv[0] is a program name, found in PATH; ScratchDir is replaced in every word
 	Files   map[string][]byte // written to the scratch directory before the start, by base name
-	Outputs []string          // base names of what the process leaves in the scratch directory
+	Outputs []string          // base names of files that the process leaves in the scratch directory
 	Dir     string            // working directory; "" for the scratch directory
 	// one of Outputs, when the process appends to it while it runs and SIGINT ends it well; "" otherwise
 	Live string
+	// Kept is the path, in the root of the process's image, of a file that it starts faster with and that an earlier
+	// step left; words of Argv that name it are left out where it is not there. "" for none.
+	Kept string
 	// Gate is one of Files, when the process reads it first and begins only then; ""
 	// otherwise.
 	Gate string
+	// Credentials is the source of the process's standard input: "env:NAME" or "file:PATH"; "" for nothing.
+	Credentials string
 	// Of what runs until it is asked to end:
 	Ends     string        // the signal that ends it well: "INT"; "" for "TERM"
-	EndCodes []int         // what it may exit with then, beside 0
+	EndCodes []int         // exit codes that are accepted then, beside 0
 	Patience time.Duration // how long it may take until it is ready; 0 for DefaultPatience
-	// Warms tells that it gets faster with what it is asked, for longer than a ramp takes, as what compiles itself does.
+	// Warms reports whether the process gets faster under load for longer than a ramp takes, as with just-in-time
+	// compilation.
 	Warms bool
-	// Starts is how long one takes to start on a host of two slow cores, beside others that start there at the same
-	// time, as far as that is worth counting.
+	// Starts is a rough estimate of the start-up time on a host of two slow cores that starts others at the same
+	// time.
 	Starts time.Duration
 }
 
-// DefaultPatience is how long a server may take until it answers that does not say: it may have
-// to read its log first.
+// DefaultPatience bounds the start of a server that sets no limit: it may have to read its log first.
 const DefaultPatience = 2 * time.Minute
 
-// Awaited is how long what the step runs may take until it is ready.
+// Awaited bounds the time until the step's process is ready.
 func (s *Step) Awaited() time.Duration {
 	if s.Patience > 0 {
 		return s.Patience
@@ -94,12 +100,12 @@ func (s *Step) Awaited() time.Duration {
 // EndedWell reports whether an exit code is that of a process which ended well when it was asked to.
 func EndedWell(code int, codes []int) bool { return code == 0 || slices.Contains(codes, code) }
 
-// Exit is how a step's process ended.
+// Exit is the exit status of a step's process.
 type Exit struct {
 	Code      int    // exit code; 128+n when signal n ended it
 	Signal    string // "killed"; "" when it exited by itself
 	OOMKilled bool   // the kernel's OOM killer ended a process of the step
-	Asked     bool   // the process was asked to end, with SIGINT, and did: Code and Signal are what it makes of that
+	Asked     bool   // the process was asked to end, with SIGINT, which Code and Signal are then the result of
 	Stderr    string // last 32 KiB
 }
 
@@ -129,16 +135,14 @@ type Workload interface {
 	Abilities() Abilities
 }
 
-// Abilities are what a workload can do beyond what all of them can. What is nil it
-// cannot.
+// Abilities are the optional parts of a workload; nil for one that it lacks.
 type Abilities struct {
 	// Watch follows one process of a step that Drive made for this Timing, whose
 	// Sample is above 0, and which can be ended before its time.
 	Watch func(Timing) Watch
 
-	// Warm reads what the measured step will read through the page cache, in
-	// order, so that a trial does not begin with an empty one. It returns nil when
-	// the workload goes past the cache, or does not read.
+	// Warm reads the data of the measured step through the page cache, in order, so that a trial does not begin with
+	// an empty one. It returns nil when the workload bypasses the cache, or does not read.
 	Warm func(Target) (*Step, error)
 
 	Scaling *Scaling  // its load can be made to fit a host
@@ -146,15 +150,31 @@ type Abilities struct {
 	Asking  *Question // the installed program knows more than we do of the user's own file
 	Serving *Serving  // it drives a server of its own
 
+	// Metadata reports whether its operations are on names and inodes, which a file system has in memory and journals.
+	Metadata bool
+
 	Elsewhere *Elsewhere // it drives a server that somebody else started
+
+	// Phases replace the workload where the user's file declares several that run one after another.
+	Phases []Phase
+	// Notes list changes to the user's own file, with reasons.
+	Notes []string
+}
+
+// Phase is a workload that a workload declares.
+type Phase struct {
+	Name     string // of a section of the user's file
+	Workload Workload
 }
 
 // Elsewhere is the server that a workload drives, where somebody else started it.
 type Elsewhere struct {
 	Server string // where it is, or where that is said
+	// Credentials is the source of the driver's secret: "env:NAME" or "file:PATH"; "" for none.
+	Credentials string
 	// Makes is the schema that Prepare makes there and fills; "" where records are read that are there.
 	Makes string
-	// Replace lets what is there under that name go, whosever it is.
+	// Replace permits removing an existing object of that name.
 	Replace func()
 }
 
@@ -165,85 +185,79 @@ type Serving struct {
 	// Data is the base name of the directory, below the target's path, that Prepare makes
 	// and that the server serves. It can be copied while no server has it open.
 	Data string
-	// Content says all that its bytes depend on: equal texts, equal data.
+	// Content describes everything that the data depends on: equal texts mean equal data.
 	Content string
-	// Image is what the server runs from; nil for this program.
+	// Image is the server's image; nil for this program.
 	Image *Image
 	// Bytes is the space that it takes while no server has it open.
 	Bytes int64
-	// ReadOnly tells that what is driven leaves the data as it was, so that the next trial
-	// may begin with it.
+	// ReadOnly reports whether the load leaves the data unchanged, so that the next trial can start with it.
 	ReadOnly bool
-	// Warms is that of its step. Where nothing writes, such a server is reached through a network of its own, and stays up
-	// between trials.
+	// Warms is Step.Warms of the server. If the load is read-only, the server has a network namespace of its own, and
+	// stays up between trials.
 	Warms bool
-	// Starts is that of its step.
+	// Starts is Step.Starts of the server.
 	Starts time.Duration
 	// Serve is the server's process.
 	Serve func(Target) (*Step, error)
 	// Ready is a process on the host that ends well as soon as the server answers.
 	Ready func(Target) (*Step, error)
-	// Said reads the outputs of Ready: which version the server says it is of, "" for none, and what it
-	// says of options that it was given beyond its parameters.
+	// Said parses the outputs of Ready: the server's version, "" if unknown, and its values of options that were set
+	// beyond its parameters.
 	Said func(outputs map[string][]byte) (version string, settings map[string]string)
-	// Check is a process on the host that ends well where the data is as it has to be, after what was
-	// measured and beside nothing; else it says what is wrong. nil where nobody looks.
+	// Check returns a process that runs on the host after the measurement, alone, and fails if the data is damaged;
+	// nil for none.
 	Check func(Target) (*Step, error)
-	// Failed is why a server, or the process that Prepare made, ended as it did; its Exit
-	// is not that of one that went well.
+	// Failed explains the end of a server, or of the process of Prepare, from an Exit that is a failure.
 	Failed func(Exit) *problem.Problem
 }
 
-// Image is what a server runs from.
+// Image identifies the container image of a server.
 type Image struct {
 	Name    string // of one that is kept
 	Make    string // how to get one, where none is kept
 	Account string // that its programs run as, by its name in the image
 }
 
-// Needs is the image of the server that a workload drives; nil for none.
-func Needs(w Workload) *Image {
+// ImageOf returns the image of the server that a workload drives; nil for none.
+func ImageOf(w Workload) *Image {
 	if serving := w.Abilities().Serving; serving != nil {
 		return serving.Image
 	}
 	return nil
 }
 
-// Records are those of a database: how many, and how many bytes the values of each have.
+// Records is the size of a database: the number of records, and the bytes of values in each.
 type Records struct{ Count, Bytes int64 }
 
-// Scaling is how the load of a workload is made to fit a host.
+// Scaling fits a workload's load to a host.
 type Scaling struct {
 	Jobs    int     // threads or processes that do I/O at the same time
-	Records Records // that the data consists of; none of what has no records
+	Records Records // size of the data; zero for a workload without records
 	// To returns the workload with so many jobs, on a file of so many bytes; 0
 	// leaves either as it is. The error is why there can be no such one.
 	To func(jobs int, bytes int64) (Workload, error)
 }
 
-// Filling is how a workload writes all of a block device.
+// Filling writes a whole block device.
 type Filling struct {
 	// Fill writes the target, a block device, once from start to end.
 	Fill func(Target) (*Step, error)
-	// Filled reads the outputs of Fill; like Workload.Read, it returns a *problem.Problem
-	// when the process failed.
+	// Filled checks the outputs of Fill; like Workload.Read, it returns a *problem.Problem when the process failed.
 	Filled func(outputs map[string][]byte, exit Exit) error
 }
 
 // Watch follows one process. It is not safe for concurrent use.
 type Watch interface {
-	// Feed takes what the process appended to its step's Live output, and gives
-	// the rates, in I/Os per second, of the intervals that it completes: each of
-	// about Sample. The ramp gives none.
+	// Feed takes bytes that the process appended to its step's Live output, and returns the rates, in I/Os per
+	// second, of the intervals that these complete: each of about Sample. It returns none for the ramp.
 	Feed(appended []byte) []float64
-	// Whole is as Workload.Read once the process ended: what it did in all its
-	// time, the ramp included.
+	// Whole is Workload.Read for the whole time of an ended process, ramp included.
 	Whole(exit Exit) (result.Measurement, error)
 	// Read is Whole without the ramp and without the first warmup intervals
 	// after it, a multiple of WarmupUnit.
 	Read(exit Exit, warmup int) (result.Measurement, error)
-	// Final is the output at the end of the process, without what it said
-	// before.
+	// Final returns the final output of the process, without its reports.
 	Final() []byte
 }
 
@@ -260,7 +274,6 @@ type Kind struct {
 	// offending node. dir is the experiment file's folder; open reads a file
 	// that the parameters name (a user's .fio), relative to it.
 	Decode func(node *yaml.Node, open func(name string) ([]byte, error)) (Workload, problem.List)
-	// Params is a zero value of the Go type that the YAML decodes to; the
-	// JSON Schema of experiment files is generated from it.
-	Params any
+	// Schema describes the parameters to editors, defaults included.
+	Schema func() *jsonschema.Schema
 }

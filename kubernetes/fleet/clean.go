@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+
+	"plimsoll/internal/printable"
 )
 
 // appLabel is of all that fleets make.
@@ -60,37 +64,84 @@ func Clean(ctx context.Context, client kubernetes.Interface, namespace, run, ima
 	if err != nil {
 		return err
 	}
-	images := map[string]string{}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	able := map[string]bool{}
+	for i := range nodes.Items {
+		able[nodes.Items[i].Name] = ready(&nodes.Items[i])
+	}
+	images, of := map[string]string{}, map[string]*batchv1.Job{}
 	for _, name := range more {
 		images[name] = image
 	}
-	var problems []error
 	for _, j := range jobs {
-		images[j.Name] = j.image
-		if err := end(ctx, client, j.job); err != nil {
-			problems = append(problems, fmt.Errorf("node %s: end its Job: %w", j.Name, err))
-			delete(images, j.Name)
-		}
+		images[j.Name], of[j.Name] = j.image, j.job
 	}
-	r := &Record{ID: "clean", Namespace: namespace}
+	r := Record{ID: "clean", Namespace: namespace}
 	if run != "" {
 		r.ID = run
 	}
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	var problems []error
 	for name, image := range images {
-		r.Image = image
-		if _, err := client.BatchV1().Jobs(namespace).Create(ctx, r.cleanJob(name), metav1.CreateOptions{}); err != nil {
-			problems = append(problems, fmt.Errorf("node %s: %w", name, err))
-			delete(images, name)
-		}
+		group.Go(func() {
+			r := r
+			r.Image = image
+			err := r.cleanNode(ctx, client, name, of[name], able[name])
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				problems = append(problems, fmt.Errorf("node %s is not clean: %w", printable.Line(name), err))
+				return
+			}
+			tell("%s is clean", printable.Line(name))
+		})
 	}
-	for name := range images {
-		if err := cleaned(ctx, client, namespace, name); err != nil {
-			problems = append(problems, fmt.Errorf("node %s is not clean: %w", name, err))
-			continue
-		}
-		tell("%s is clean", name)
-	}
+	group.Wait()
 	return errors.Join(append(problems, release(ctx, client, namespace, run))...)
+}
+
+// cleanNode ends a node's Job, if it has one, and has the node undo what was left. Of a node that is not able to, it
+// only deletes the Job.
+func (r *Record) cleanNode(
+	ctx context.Context, client kubernetes.Interface, name string, job *batchv1.Job, able bool,
+) error {
+	if !able {
+		var err error
+		if job != nil {
+			err = deleteJob(ctx, client, job)
+		}
+		return errors.Join(err, errors.New("it is not ready, or gone: clean it with --nodes once it is back"))
+	}
+	if job != nil {
+		if err := end(ctx, client, job); err != nil {
+			return fmt.Errorf("end its Job: %w", err)
+		}
+	}
+	_, err := client.BatchV1().Jobs(r.Namespace).Create(ctx, r.cleanJob(name), metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	return cleaned(ctx, client, r.Namespace, name)
+}
+
+// Cordoned returns the nodes that runs cordoned and do not measure any more, each with its run.
+func Cordoned(nodes []corev1.Node, jobs []Job) map[string]string {
+	left := map[string]string{}
+	for i := range nodes {
+		if by := nodes[i].Annotations[CordonedBy]; by != "" {
+			left[nodes[i].Name] = by
+		}
+	}
+	for _, j := range jobs {
+		if left[j.Name] == j.Run {
+			delete(left, j.Name)
+		}
+	}
+	return left
 }
 
 // longestClean is how long a node may take to undo what was left.

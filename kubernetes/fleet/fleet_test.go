@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes/fake"
 )
 
 // A Job's name locks its node: it is one that Jobs may have, and no two nodes share it.
@@ -91,10 +94,10 @@ func TestChoose(t *testing.T) {
 	nodes := []corev1.Node{
 		aNode("c", "big", corev1.ConditionTrue), aNode("b", "big", corev1.ConditionTrue),
 		aNode("a", "big", corev1.ConditionFalse), aNode("d", "small", corev1.ConditionTrue),
-		aNode("e", "big", corev1.ConditionTrue),
+		aNode("e", "big", corev1.ConditionTrue), aNode("f", "big", corev1.ConditionTrue),
 	}
 	nodes = append(nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
-	chosen, left, err := Choose(nodes, "pool=db", 2)
+	chosen, left, err := Choose(nodes, map[string]string{"e": "it is of the control plane"}, "pool=db", 2)
 	var names []string
 	for _, n := range chosen {
 		names = append(names, n.Name+" "+n.Kind)
@@ -102,15 +105,128 @@ func TestChoose(t *testing.T) {
 	if err != nil || strings.Join(names, ", ") != "b big, c big, d small" {
 		t.Errorf("%v, %v", names, err)
 	}
-	if len(left) != 2 || left[0] != "node a is not ready" ||
-		left[1] != "1 more node of kind big: 2 of the kind are measured" {
+	if len(left) != 3 || left[0] != "node a is not ready" ||
+		!strings.HasPrefix(left[1], "node e: it is of the control plane (--disturb") ||
+		left[2] != "1 more node of kind big: 2 of the kind are measured" {
 		t.Errorf("%q", left)
 	}
-	if _, _, err := Choose(nodes, "pool=web", 0); err == nil {
+	if _, _, err := Choose(nodes, nil, "pool=web", 0); err == nil {
 		t.Error("no node is a run")
 	}
-	if _, _, err := Choose(nodes, "pool in", 0); err == nil {
+	if _, _, err := Choose(nodes, nil, "pool in", 0); err == nil {
 		t.Error("that is no selector")
+	}
+}
+
+// Nodes of control planes, and of pods that keep data or were placed by what they need, are not disturbed.
+func TestBusy(t *testing.T) {
+	plane := aNode("plane", "big", corev1.ConditionTrue)
+	plane.Labels["node-role.kubernetes.io/control-plane"] = ""
+	on := func(node string, change func(*corev1.Pod)) corev1.Pod {
+		p := corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p-" + node},
+			Spec:       corev1.PodSpec{NodeName: node},
+		}
+		change(&p)
+		return p
+	}
+	set := func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: "StatefulSet", Controller: new(true)}}
+	}
+	busy := Busy([]corev1.Node{plane, aNode("a", "big", corev1.ConditionTrue)}, []corev1.Pod{
+		on("set", set), on("done", func(p *corev1.Pod) { set(p); p.Status.Phase = corev1.PodSucceeded }),
+		on("class", func(p *corev1.Pod) { p.Annotations = map[string]string{"plimsoll.dev/class": "C"} }),
+		on("claim", func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}}}
+		}),
+		on("web", func(*corev1.Pod) {}),
+	})
+	got := slices.Sorted(maps.Keys(busy))
+	if strings.Join(got, " ") != "claim class plane set" || !strings.Contains(busy["set"], "shop/p-set") {
+		t.Errorf("%v", busy)
+	}
+}
+
+// So many of a kind are measured at once as were asked for, and the others when these have ended. Pods request what the
+// scaled-down host has.
+func TestNodesAreMeasuredInTurn(t *testing.T) {
+	r := &Record{ID: "x-1", Namespace: Namespace, Experiment: "density", HostCPUs: 1.5, HostMemory: 1 << 30}
+	for _, name := range []string{"a1", "a2", "a3", "b1"} {
+		r.Nodes = append(r.Nodes, Node{Name: name, Kind: name[:1], State: Queued})
+	}
+	client := fake.NewClientset()
+	c := &Collector{Record: r, Dir: t.TempDir(), client: client}
+	jobs := func() string {
+		if err := c.start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all, err := client.BatchV1().Jobs(Namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, j := range all.Items {
+			names = append(names, j.Annotations[NodeAnnotation])
+			has := j.Spec.Template.Spec.InitContainers[0].Resources.Requests
+			if has.Cpu().MilliValue() != 1500 || has.Memory().Value() != 1<<30 {
+				t.Errorf("it requests %v", has)
+			}
+		}
+		slices.Sort(names)
+		return strings.Join(names, " ")
+	}
+	for _, step := range []struct {
+		parallel int
+		done     int
+		want     string
+	}{{0, -1, "a1 b1"}, {1, 0, "a1 a2 b1"}, {2, -1, "a1 a2 a3 b1"}} {
+		if step.done >= 0 {
+			r.Nodes[step.done].State = Done
+		}
+		r.Parallel = step.parallel
+		if got := jobs(); got != step.want {
+			t.Errorf("%+v: %s", step, got)
+		}
+	}
+	if read, err := Read(c.Dir); err != nil || read.Nodes[3].State != Waiting {
+		t.Errorf("%+v, %v", read, err)
+	}
+}
+
+// A node that is not ready is not waited for, and what its run cordoned is said.
+func TestCleanPassesOverDeadNodes(t *testing.T) {
+	r := &Record{ID: "x-1", Namespace: Namespace, Experiment: "density", Image: "i"}
+	dead := aNode("dead", "big", corev1.ConditionUnknown)
+	dead.Annotations, dead.Spec.Unschedulable = map[string]string{CordonedBy: "x-1"}, true
+	client := fake.NewClientset(&dead, r.measureJob("dead"), r.measureJob("gone"))
+	if left := Cordoned([]corev1.Node{dead}, []Job{{Node: Node{Name: "dead"}, Run: "x-1"}}); len(left) > 0 {
+		t.Errorf("it is measured: %v", left)
+	}
+	if left := Cordoned([]corev1.Node{dead}, []Job{{Node: Node{Name: "dead"}, Run: "y-1"}}); left["dead"] != "x-1" {
+		t.Errorf("%v", left)
+	}
+	err := Clean(
+		t.Context(),
+		client,
+		Namespace,
+		"x-1",
+		"",
+		nil,
+		func(format string, args ...any) { t.Errorf(format, args...) },
+	)
+	for _, want := range []string{"node dead is not clean", "node gone is not clean", "--nodes once it is back"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+	jobs, err := client.BatchV1().Jobs(Namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(jobs.Items) > 0 {
+		t.Errorf("%v, %v", jobs, err)
+	}
+	now, err := client.CoreV1().Nodes().Get(t.Context(), "dead", metav1.GetOptions{})
+	if err != nil || now.Spec.Unschedulable {
+		t.Errorf("it is cordoned for ever: %v", err)
 	}
 }
 
@@ -160,6 +276,35 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// A Job's pod lets go of what the node unmounts, is followed by another once it has ended, and is not there for ever.
+func TestJobsLetGo(t *testing.T) {
+	r := &Record{ID: "x-1", Namespace: Namespace, Experiment: "density", Priority: PriorityClass}
+	for _, job := range []*batchv1.Job{r.measureJob("a"), r.cleanJob("a")} {
+		spec := job.Spec
+		if p := spec.PodReplacementPolicy; p == nil || *p != batchv1.Failed {
+			t.Errorf("a pod is replaced while it may still run: %v", p)
+		}
+		if spec.ActiveDeadlineSeconds == nil || spec.TTLSecondsAfterFinished == nil {
+			t.Error("it has no end")
+		}
+		// It is evicted first while it measures, and not while it cleans.
+		if of := spec.Template.Spec; (of.PriorityClassName == PriorityClass) != (len(of.InitContainers) > 0) {
+			t.Errorf("it has the priority %q", of.PriorityClassName)
+		}
+		for _, c := range slices.Concat(spec.Template.Spec.InitContainers, spec.Template.Spec.Containers) {
+			for _, m := range c.VolumeMounts {
+				want := corev1.MountPropagationHostToContainer
+				if m.Name == "host" && (m.MountPropagation == nil || *m.MountPropagation != want) {
+					t.Errorf("%s keeps volumes of other pods mounted", c.Name)
+				}
+			}
+			if user := c.SecurityContext.RunAsUser; user == nil || *user != 0 {
+				t.Errorf("%s runs as the image's user, who may not measure", c.Name)
+			}
+		}
+	}
+}
+
 // How far a node is follows from its Job and pod alone.
 func TestJudge(t *testing.T) {
 	job := func(condition batchv1.JobConditionType) *batchv1.Job {
@@ -178,8 +323,8 @@ func TestJudge(t *testing.T) {
 	waits := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
 	pod := func(measure, keep corev1.ContainerState) *corev1.Pod {
 		return &corev1.Pod{Status: corev1.PodStatus{
-			InitContainerStatuses: []corev1.ContainerStatus{{State: measure}},
-			ContainerStatuses:     []corev1.ContainerStatus{{State: keep}},
+			InitContainerStatuses: []corev1.ContainerStatus{{Name: measures, State: measure}},
+			ContainerStatuses:     []corev1.ContainerStatus{{Name: keeps, State: keep}},
 		}}
 	}
 	unplaced := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{

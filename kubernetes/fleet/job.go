@@ -9,11 +9,13 @@ package fleet
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"math"
 	"path/filepath"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -33,6 +35,12 @@ const (
 	keeps    = "keep"    // ends when its results were taken
 	cleans   = "clean"
 )
+
+// PriorityClass is that of pods that measure, which the manifests have: they evict nobody, and are evicted first.
+const PriorityClass = "plimsoll-fleet"
+
+// longestKept is how long a node is measured and keeps its results, and then its Job what became of it: seconds.
+const longestKept = 7 * 24 * 60 * 60
 
 // experimentDir is where a pod has the experiment's file.
 const experimentDir = "/experiment"
@@ -78,9 +86,13 @@ func (r *Record) container(name string, args ...string) corev1.Container {
 	return corev1.Container{
 		Name: name, Image: r.Image, ImagePullPolicy: corev1.PullIfNotPresent,
 		Command:                  append([]string{"plimsoll-kubernetes", "node", name, "--run", r.ID}, args...),
-		SecurityContext:          &corev1.SecurityContext{Privileged: new(true)},
+		SecurityContext:          &corev1.SecurityContext{Privileged: new(true), RunAsUser: new(int64(0))},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		VolumeMounts:             []corev1.VolumeMount{{Name: "host", MountPath: "/host"}},
+		VolumeMounts: []corev1.VolumeMount{{
+			Name: "host", MountPath: "/host",
+			// What the node unmounts is unmounted here: volumes of pods that end meanwhile would stay in use.
+			MountPropagation: new(corev1.MountPropagationHostToContainer),
+		}},
 		Env: []corev1.EnvVar{{Name: "PLIMSOLL_NODE", ValueFrom: &corev1.EnvVarSource{
 			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"},
 		}}},
@@ -94,8 +106,19 @@ func (r *Record) job(node string, spec corev1.PodSpec) *batchv1.Job {
 			Name: jobName(node), Namespace: r.Namespace, Labels: labels, Annotations: map[string]string{NodeAnnotation: node},
 		},
 		Spec: batchv1.JobSpec{
-			// A pod that was killed is followed by one that goes on with its run.
-			BackoffLimit: new(int32(4)),
+			// A pod that was killed is followed by one that goes on with its run, once it has undone what it did.
+			// One that was in the way of a drain counts for no failure.
+			BackoffLimit:         new(int32(4)),
+			PodReplacementPolicy: new(batchv1.Failed),
+			PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+				Action: batchv1.PodFailurePolicyActionIgnore,
+				OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{
+					Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+				}},
+			}}},
+			// Nothing of it is on the node for ever, whatever becomes of who takes the results.
+			ActiveDeadlineSeconds:   new(int64(longestKept)),
+			TTLSecondsAfterFinished: new(int32(longestKept)),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{NodeAnnotation: node}},
 				Spec:       spec,
@@ -107,6 +130,7 @@ func (r *Record) job(node string, spec corev1.PodSpec) *batchv1.Job {
 // measureJob returns the Job that measures a node, and keeps its results until they were taken.
 func (r *Record) measureJob(node string) *batchv1.Job {
 	spec := r.pod(node)
+	spec.PriorityClassName = r.Priority
 	experiment := r.Experiment
 	if r.File != "" {
 		experiment = filepath.Join(experimentDir, r.File)
@@ -119,6 +143,15 @@ func (r *Record) measureJob(node string) *batchv1.Job {
 		measure.VolumeMounts = append(measure.VolumeMounts,
 			corev1.VolumeMount{Name: "experiment", MountPath: experimentDir, ReadOnly: true})
 	}
+	// What it uses is in groups of its own, which the scheduler and the kubelet know by this alone.
+	requests := corev1.ResourceList{}
+	if r.HostCPUs > 0 {
+		requests[corev1.ResourceCPU] = *resource.NewMilliQuantity(int64(math.Ceil(1000*r.HostCPUs)), resource.DecimalSI)
+	}
+	if r.HostMemory > 0 {
+		requests[corev1.ResourceMemory] = *resource.NewQuantity(r.HostMemory, resource.BinarySI)
+	}
+	measure.Resources.Requests = requests
 	spec.InitContainers = []corev1.Container{measure}
 	spec.Containers = []corev1.Container{r.container(keeps)}
 	return r.job(node, spec)

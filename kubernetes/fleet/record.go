@@ -15,20 +15,21 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"plimsoll/examples"
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/inputfile"
-	"plimsoll/internal/owner"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/stack"
+	"plimsoll/internal/state/inputfile"
+	"plimsoll/internal/state/sudouser"
+	"plimsoll/internal/units/plural"
 	"plimsoll/kubernetes/iofit"
 )
 
-// Record is what is known of a run of a fleet beside its results: what it is, of which nodes.
+// Record describes a run of a fleet beside its results: its experiment and its nodes.
 type Record struct {
 	ID         string    `json:"id"`
 	Started    time.Time `json:"started"`
@@ -39,7 +40,11 @@ type Record struct {
 	Image      string    `json:"image"`
 	Namespace  string    `json:"namespace"`
 	Cordon     bool      `json:"cordon,omitempty"`
-	Nodes      []Node    `json:"nodes"` // by name
+	Parallel   int       `json:"parallel,omitempty"`    // nodes of each kind that are measured at once; 0 is 1
+	Priority   string    `json:"priority,omitempty"`    // PriorityClass, where the cluster has it
+	HostCPUs   float64   `json:"host_cpus,omitempty"`   // of the scaled-down host, which a pod requests
+	HostMemory int64     `json:"host_memory,omitempty"` // bytes
+	Nodes      []Node    `json:"nodes"`                 // by name
 }
 
 // Node is a node of a run.
@@ -56,6 +61,7 @@ type State string
 
 // The states of a node, in their order. Done and Failed are the last.
 const (
+	Queued    State = "queued" // it has no Job yet, as others of its kind are measured
 	Waiting   State = "waiting"
 	Measuring State = "measuring"
 	Measured  State = "measured" // and its results are still there
@@ -84,17 +90,23 @@ var noName = regexp.MustCompile(`[^a-z0-9]+`)
 
 // Write writes the record into the directory of the run.
 func (r *Record) Write(dir string) error {
-	return owner.Replace(filepath.Join(dir, recordName), func(w io.Writer) error {
+	return sudouser.Replace(filepath.Join(dir, recordName), func(w io.Writer) error {
 		out := json.NewEncoder(w)
 		out.SetIndent("", "  ")
 		return out.Encode(r)
 	})
 }
 
-// Read reads the record of a run in a directory.
-func Read(dir string) (*Record, error) {
+// Read reads the record of a run in a directory, whoever wrote it.
+func Read(dir string) (*Record, error) { return read(dir, inputfile.Read) }
+
+// ReadOwn is Read of a record that this user wrote. To go on with a run is to start its image as root on nodes, and to
+// overwrite the devices that it names.
+func ReadOwn(dir string) (*Record, error) { return read(dir, inputfile.ReadOwn) }
+
+func read(dir string, from func(name string, most int64) ([]byte, error)) (*Record, error) {
 	file := filepath.Join(dir, recordName)
-	text, err := inputfile.Read(file, mostRecord)
+	text, err := from(file, mostRecord)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%s is no run of a fleet: it has no %s", dir, recordName)
 	}
@@ -177,9 +189,35 @@ func CheckArgs(args []string) error {
 // serial is what a serial looks like: no path, and no option.
 var serial = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// Choose returns which nodes are measured: those that a selector selects and that are ready,
+// Busy returns which nodes a measurement would disturb, and whom: control planes, and pods that have a class or keep
+// data.
+func Busy(nodes []corev1.Node, pods []corev1.Pod) map[string]string {
+	busy := map[string]string{}
+	for i := range nodes {
+		for _, role := range []string{"control-plane", "master"} {
+			if _, is := nodes[i].Labels["node-role.kubernetes.io/"+role]; is {
+				busy[nodes[i].Name] = "it is of the control plane"
+			}
+		}
+	}
+	for i := range pods {
+		p := &pods[i]
+		of := metav1.GetControllerOf(p)
+		keeps := of != nil && of.Kind == "StatefulSet" ||
+			slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil })
+		over := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if !over && (keeps || p.Annotations[iofit.ClassAnnotation] != "") {
+			busy[p.Spec.NodeName] = fmt.Sprintf("pod %s/%s there keeps data, or has a class", p.Namespace, p.Name)
+		}
+	}
+	return busy
+}
+
+// Choose returns which nodes are measured: those that a selector selects, that are ready and not busy,
 // so many of each kind; 0 is all. left says of the others why.
-func Choose(nodes []corev1.Node, selector string, eachKind int) (chosen []Node, left []string, err error) {
+func Choose(nodes []corev1.Node, busy map[string]string, selector string, eachKind int) (
+	chosen []Node, left []string, err error,
+) {
 	by, err := labels.Parse(selector)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--nodes %s: %w", selector, err)
@@ -195,19 +233,23 @@ func Choose(nodes []corev1.Node, selector string, eachKind int) (chosen []Node, 
 			left = append(left, fmt.Sprintf("node %s is not ready", n.Name))
 			continue
 		}
+		if why := busy[n.Name]; why != "" {
+			left = append(left, fmt.Sprintf("node %s: %s (--disturb measures it nevertheless)", n.Name, why))
+			continue
+		}
 		kind := iofit.KindOf(n)
 		if of[kind]++; eachKind > 0 && of[kind] > eachKind {
 			more[kind]++
 			continue
 		}
-		chosen = append(chosen, Node{Name: n.Name, Kind: kind, State: Waiting})
+		chosen = append(chosen, Node{Name: n.Name, Kind: kind, State: Queued})
 	}
 	for _, kind := range slices.Sorted(maps.Keys(more)) {
 		left = append(left, fmt.Sprintf("%s of kind %s: %d of the kind are measured", plural.Count(more[kind], "more node"),
 			named(kind), eachKind))
 	}
 	if len(chosen) == 0 {
-		return nil, left, fmt.Errorf("--nodes %s selects no node that is ready", selector)
+		return nil, left, fmt.Errorf("--nodes %s selects no node that is ready and may be disturbed", selector)
 	}
 	return chosen, left, nil
 }

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,7 +24,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/util/retry"
 
-	"plimsoll/internal/carry"
+	"plimsoll/internal/lab/tarball"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result/store"
 	"plimsoll/kubernetes/node"
@@ -64,8 +63,8 @@ func NewCollector(
 		if err != nil {
 			return err
 		}
-		var said bytes.Buffer
-		if err = to.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: out, Stderr: &said}); err != nil {
+		said := &printable.Tail{Most: mostSaid}
+		if err = to.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: out, Stderr: said}); err != nil {
 			err = fmt.Errorf("%w: %s", err, printable.Line(strings.TrimSpace(said.String())))
 		}
 		return err
@@ -76,12 +75,23 @@ func NewCollector(
 // mostCollected is how many nodes' results are taken at once: the API server carries them all.
 const mostCollected = 4
 
+// mostSaid is how much of what a pod says of a failure is kept.
+const mostSaid = 4 << 10
+
 // mostResults is far more than a run of plimsoll has.
 const mostResults = 64 << 30
 
 // Run measures the nodes that are neither done nor failed, until all are, or the context is
 // done: then nodes go on, and another Run takes their results.
 func (c *Collector) Run(ctx context.Context) error {
+	for i := range c.Nodes {
+		if !c.Nodes[i].ended() {
+			c.Nodes[i].State = Queued // its Job is found, or made anew
+		}
+	}
+	if err := c.share(ctx); err != nil {
+		return err
+	}
 	if err := c.start(ctx); err != nil {
 		return err
 	}
@@ -94,6 +104,9 @@ func (c *Collector) Run(ctx context.Context) error {
 		}
 		if !slices.ContainsFunc(c.Nodes, func(n Node) bool { return !n.ended() }) {
 			return c.finish(ctx)
+		}
+		if err := c.start(ctx); err != nil {
+			c.Tell("The next node is not measured yet: %v", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -121,8 +134,8 @@ func unlessGone(err error) error {
 
 func (n *Node) ended() bool { return n.State == Done || n.State == Failed }
 
-// start makes what the run needs in the cluster, and does not have yet.
-func (c *Collector) start(ctx context.Context) error {
+// share gives the cluster the file of the experiment, unless it has it.
+func (c *Collector) share(ctx context.Context) error {
 	if c.File != "" {
 		_, err := c.client.CoreV1().ConfigMaps(c.Namespace).Create(ctx, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: c.ID, Labels: map[string]string{RunLabel: c.ID}},
@@ -132,9 +145,20 @@ func (c *Collector) start(ctx context.Context) error {
 			return fmt.Errorf("give the nodes the experiment: %w", err)
 		}
 	}
+	return nil
+}
+
+// start starts nodes that are queued, so that no more of a kind are measured at once than the run has it.
+func (c *Collector) start(ctx context.Context) error {
+	busy := map[string]int{}
+	for _, n := range c.Nodes {
+		if n.State != Queued && !n.ended() {
+			busy[n.Kind]++
+		}
+	}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		if n.ended() {
+		if n.State != Queued || busy[n.Kind] >= max(c.Parallel, 1) {
 			continue
 		}
 		err := c.startNode(ctx, n)
@@ -144,8 +168,15 @@ func (c *Collector) start(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("node %s: %w", n.Name, err)
 		}
+		if n.State == Queued {
+			n.State = Waiting
+			busy[n.Kind]++
+		}
+		if err := c.Write(c.Dir); err != nil {
+			return err
+		}
 	}
-	return c.Write(c.Dir)
+	return nil
 }
 
 func (c *Collector) startNode(ctx context.Context, n *Node) error {
@@ -244,7 +275,7 @@ func (c *Collector) take(ctx context.Context, all map[string]seen) error {
 	before := slices.Clone(c.Nodes)
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		if n.ended() {
+		if n.ended() || n.State == Queued {
 			continue
 		}
 		s := all[n.Name]
@@ -284,7 +315,7 @@ func (n *Node) judge(s seen) {
 		return
 	}
 	n.State, n.Reason = Waiting, unscheduled(s.pod)
-	for _, o := range s.pod.Status.InitContainerStatuses {
+	if o := container(s.pod.Status.InitContainerStatuses, measures); o != nil {
 		switch {
 		case o.State.Waiting != nil:
 			n.Reason = strings.TrimSpace(o.State.Waiting.Reason + " " + o.State.Waiting.Message)
@@ -308,9 +339,18 @@ func (s seen) has(way batchv1.JobConditionType) bool {
 
 // keeps reports whether the pod still keeps results.
 func (s seen) keeps() bool {
-	return slices.ContainsFunc(s.pod.Status.ContainerStatuses, func(k corev1.ContainerStatus) bool {
-		return k.State.Running != nil
-	})
+	k := container(s.pod.Status.ContainerStatuses, keeps)
+	return k != nil && k.State.Running != nil
+}
+
+// container returns what is known of one of a pod's containers; nil for nothing. Others may be there, which a cluster
+// gives to pods.
+func container(all []corev1.ContainerStatus, name string) *corev1.ContainerStatus {
+	i := slices.IndexFunc(all, func(o corev1.ContainerStatus) bool { return o.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
 }
 
 // unscheduled returns why a pod has no node yet.
@@ -341,10 +381,12 @@ func (n *Node) fail(why string) { n.State, n.Reason = Failed, why }
 // collect takes a node's results, and lets it go.
 func (c *Collector) collect(ctx context.Context, n *Node, s seen) error {
 	ended := node.Ended{}
-	for _, o := range s.pod.Status.InitContainerStatuses {
-		if err := json.Unmarshal([]byte(o.State.Terminated.Message), &ended); err != nil {
-			return fmt.Errorf("how its run ended cannot be read: %w", err)
-		}
+	o := container(s.pod.Status.InitContainerStatuses, measures)
+	if o == nil || o.State.Terminated == nil {
+		return errors.New("its pod does not say how its run ended")
+	}
+	if err := json.Unmarshal([]byte(o.State.Terminated.Message), &ended); err != nil {
+		return fmt.Errorf("how its run ended cannot be read: %w", err)
 	}
 	n.Code = ended.Code
 	if ended.Results && !store.IsRun(filepath.Join(c.Dir, n.Name)) {
@@ -359,7 +401,7 @@ func (c *Collector) collect(ctx context.Context, n *Node, s seen) error {
 	if s.keeps() { // not where we were killed after this
 		err := c.exec(ctx, s.pod.Name, io.Discard, "plimsoll-kubernetes", "node", "forget", "--run", c.ID)
 		if err != nil {
-			return fmt.Errorf("tell it that they were taken: %w", err)
+			return fmt.Errorf("show it that they were taken: %w", err)
 		}
 	}
 	if c.Cordon {
@@ -390,7 +432,7 @@ func (c *Collector) fetch(ctx context.Context, name, pod string) (err error) {
 		w.CloseWithError(err)
 		sent <- err
 	}()
-	_, err = carry.Extract(r, node.RunName, dir, mostResults)
+	_, err = tarball.Extract(r, node.RunName, dir, mostResults)
 	r.CloseWithError(err)
 	if err = errors.Join(err, <-sent); err != nil {
 		return err

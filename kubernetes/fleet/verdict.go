@@ -11,13 +11,13 @@ import (
 
 	"plimsoll/internal/finding/compare"
 	"plimsoll/internal/finding/loadline"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/report"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/section"
+	"plimsoll/internal/units/plural"
 )
 
 // Result is a node and what was measured on it.
@@ -65,11 +65,11 @@ func Kinds(r *Record, dir string) (all []Kind, err error) {
 
 // carries returns the load line of a run.
 func carries(run *result.Run) (line *loadline.Line) {
-	v, most := measured.New(run), 0
+	v, most := runview.New(run), 0
 	for _, s := range v.Scalings() {
-		if len(s.Cells) > most {
+		if len(s.Levels) > most {
 			c := loadline.CurveOf(v, s)
-			most, line = len(s.Cells), &c.Line
+			most, line = len(s.Levels), &c.Line
 		}
 	}
 	return line
@@ -259,7 +259,7 @@ func (k *Kind) section() *section.Section {
 		Note: "Each node's own report is NODE/report.html, beside this one.",
 	}
 	if len(k.Nodes) > 1 && len(k.Nodes) < 3 {
-		s.Remarks = []section.Remark{{Text: fmt.Sprintf("Of %s nobody can tell which is the odd one: --each-kind takes more.",
+		s.Remarks = []section.Remark{{Text: fmt.Sprintf("Of %s nobody can show which is the odd one: --each-kind takes more.",
 			plural.Count(len(k.Nodes), "node"))}}
 	}
 	return s

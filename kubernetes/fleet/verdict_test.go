@@ -11,13 +11,13 @@ import (
 	"plimsoll/internal/report"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
-	"plimsoll/internal/story"
+	"plimsoll/internal/testkit/runtest"
 )
 
 // keep stores what a node measured, and returns the node.
 func keep(t *testing.T, dir, name, kind, iops, kernel string) Node {
 	t.Helper()
-	run := story.Tell(t, "stack raw: loop(size=1GiB)\nworkload RR randread\nRR raw "+iops)
+	run := runtest.Tell(t, "stack raw: loop(size=1GiB)\nworkload RR randread\nRR raw "+iops)
 	run.Environment.Kernel, run.Environment.Hostname = kernel, name
 	stored(t, dir, name, run)
 	return Node{Name: name, Kind: kind, State: Done}
@@ -72,7 +72,7 @@ func TestNodesCarry(t *testing.T) {
 	dir := t.TempDir()
 	r := &Record{ID: "x-1", Experiment: "density", Namespace: Namespace}
 	for _, name := range []string{"a", "b"} {
-		stored(t, dir, name, story.Density(false))
+		stored(t, dir, name, runtest.Density(false))
 		r.Nodes = append(r.Nodes, Node{Name: name, State: Done})
 	}
 	kinds, err := Kinds(r, dir)

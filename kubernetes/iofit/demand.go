@@ -8,54 +8,150 @@ package iofit
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
 
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/field"
 	"plimsoll/internal/placement"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
-	"plimsoll/internal/units"
 )
 
 // The annotations by which a pod says what it is and needs.
 const (
-	Prefix          = "plimsoll.dev/"
-	ClassAnnotation = Prefix + "class"            // of the model: what is known as such a pod's load
-	LeastAnnotation = Prefix + "least-throughput" // operations a second that it is to do: 1500/s
-	P99Annotation   = Prefix + "p99-limit"        // 10ms
-	LimitAnnotation = Prefix + "limits"           // "read-iops: 300, write-bandwidth: 50MB/s"
-	DriveAnnotation = Prefix + "drive"            // of the host's, by its name in the kind; the first without
-	DataAnnotation  = Prefix + "data"             // bytes that a move copies: 100GB
+	Prefix            = "plimsoll.dev/"
+	ClassAnnotation   = Prefix + "class"            // of the model: what is known as such a pod's load
+	LeastAnnotation   = Prefix + "least-throughput" // operations a second that it is to do: 1500/s
+	P99Annotation     = Prefix + "p99-limit"        // 10ms
+	LoadAnnotation    = Prefix + "load"             // operations a second that it is asked for at most: 300/s
+	LimitAnnotation   = Prefix + "limits"           // "read-iops: 300, write-bandwidth: 50MB/s"
+	DriveAnnotation   = Prefix + "drive"            // of the host's, by its name in the kind, where no volume says it
+	DataAnnotation    = Prefix + "data"             // bytes that a move copies: 100GB
+	UnknownAnnotation = Prefix + "unknown"          // Allow or Deny: nodes of which nobody knows what it would do there
 )
 
-// Demand is what a pod says it is and needs. Pods that say the same have the same *Demand.
+// HeldLabel is of nodes on which limits on devices are to be held: there run the pods of limits, which have a label in
+// a namespace of their own. There limits count while that pod is ready.
+const (
+	HeldLabel       = Prefix + "limits-held"
+	limitsNamespace = "plimsoll-limits"
+	limitsApp       = "plimsoll-limits"
+)
+
+// IsHolder reports whether a pod holds others of its node to their limits. Only administrators may create such.
+func IsHolder(p *corev1.Pod) bool {
+	return p.Namespace == limitsNamespace && p.Labels["app"] == limitsApp
+}
+
+// Holds reports whether limits on devices are held on a node now.
+func Holds(node *corev1.Node, pods iter.Seq[*corev1.Pod]) bool {
+	if node.Labels[HeldLabel] != "true" {
+		return false
+	}
+	for p := range pods {
+		if IsHolder(p) && p.Spec.NodeName == node.Name && p.DeletionTimestamp == nil && Ready(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// Ready reports whether a pod is ready.
+func Ready(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// Demand is the class and the limits of a pod. Pods with equal annotations have the same *Demand.
 type Demand struct {
 	Class     string
 	LeastRate float64       // operations a second; 0 for any
+	Load      float64       // operations a second that it is asked for; 0 for as many as were measured
 	MostP99   float64       // seconds; 0 for any
 	Limits    result.Limits // of the pod
 	Drive     string        // of the host; "" for its first
 	Data      int64         // bytes
+	Unknown   string        // Allow or Deny; "" for what the scheduler does
 
-	key string // the same for equal demands
+	key string // a short hash, the same for demands that do the same on a node
+}
+
+// What becomes of a pod where nobody knows what it would do.
+const (
+	Allow = "Allow"
+	Deny  = "Deny"
+)
+
+// Limited reports whether the pod needs something, which a node may fail to give.
+func (d *Demand) Limited() bool { return d.LeastRate > 0 || d.MostP99 > 0 }
+
+// Sign returns a text that is the same for equal demands alone.
+func (d *Demand) Sign() string { return fmt.Sprintf("%x %s", d.key, d.Unknown) }
+
+// On returns the demand on a node: limits on devices count where they are held.
+func (d *Demand) On(held bool) *Demand {
+	l := d.Limits
+	l.Read, l.Write, l.IO = result.Rate{}, result.Rate{}, result.Rate{}
+	if l == d.Limits || held {
+		return d
+	}
+	return d.variant(l, d.Drive)
+}
+
+// variants are demands with other limits, or on another drive, than their annotations say.
+var variants = cache[variant, *Demand]{most: mostDemands}
+
+type variant struct {
+	of     *Demand
+	limits result.Limits
+	drive  string
+}
+
+func (d *Demand) variant(l result.Limits, drive string) *Demand {
+	return variants.get(variant{d, l, drive}, func() *Demand {
+		o := *d
+		o.Limits, o.Drive = l, drive
+		return o.keyed()
+	})
+}
+
+// withoutNeeds returns the demand of a pod whose limits nobody is to keep.
+func (d *Demand) withoutNeeds() *Demand {
+	if !d.Limited() {
+		return d
+	}
+	o := *d
+	o.LeastRate, o.MostP99 = 0, 0
+	return o.keyed()
+}
+
+func (d *Demand) keyed() *Demand {
+	hash := sha256.Sum256(fmt.Appendf(nil, "%q %g %g %g %+v %q", d.Class, d.LeastRate, d.Load, d.MostP99, d.Limits,
+		d.Drive))
+	d.key = string(hash[:16])
+	return d
 }
 
 // demands are all that were parsed, by what pods say. Pods say few different things, and
 // are asked for it for every node of every pod that is scheduled.
-var (
-	demandsMu sync.RWMutex
-	demands   map[said]parsed
-)
+var demands = cache[said, parsed]{most: mostDemands}
 
 type said struct {
-	class, least, p99, limits, drive, data string
-	cpus                                   float64 // that all its containers may have
-	memory                                 int64   // bytes
+	class, least, load, p99, limits, drive, data, unknown string
+
+	cpus   float64 // that all its containers may have
+	memory int64   // bytes
+	times  int64   // containers that each may have the limits on devices
 }
 
 type parsed struct {
@@ -70,14 +166,40 @@ func DemandOf(pod *corev1.Pod) (*Demand, error) {
 	if a[ClassAnnotation] == "" {
 		return nil, unclassed(a)
 	}
+	if err := bounded(a); err != nil {
+		return nil, err
+	}
 	cpus, memory := resourcesOf(pod)
-	s := said{a[ClassAnnotation], a[LeastAnnotation], a[P99Annotation], a[LimitAnnotation], a[DriveAnnotation],
-		a[DataAnnotation], cpus, memory}
-	p := kept(&demandsMu, &demands, s, func() parsed {
+	s := said{a[ClassAnnotation], a[LeastAnnotation], a[LoadAnnotation], a[P99Annotation], a[LimitAnnotation],
+		a[DriveAnnotation], a[DataAnnotation], a[UnknownAnnotation], cpus, memory, withVolumes(pod)}
+	p := demands.get(s, func() parsed {
 		d, err := s.parse()
 		return parsed{d, err}
 	})
 	return p.demand, p.err
+}
+
+// Bounds of what pods say: longest of a name or number, as labels have it, and longestLimits of all limits.
+const (
+	longest       = 63
+	longestLimits = 1000
+)
+
+// bounded is the error of a pod that says too much: all that pods say is kept, and goes into errors of each node.
+func bounded(annotations map[string]string) error {
+	var all problem.List
+	for _, name := range []string{ClassAnnotation, LeastAnnotation, LoadAnnotation, P99Annotation, LimitAnnotation,
+		DriveAnnotation, DataAnnotation, UnknownAnnotation} {
+		most := longest
+		if name == LimitAnnotation {
+			most = longestLimits
+		}
+		if n := len(annotations[name]); n > most {
+			all = append(all, problem.Problem{Kind: problem.Invalid, What: "annotation " + name,
+				Why: fmt.Sprintf("it has %d characters, and at most %d are read", n, most)})
+		}
+	}
+	return all.Err()
 }
 
 // unclassed is the error of a pod that needs something and says not what it is.
@@ -93,16 +215,43 @@ func unclassed(annotations map[string]string) error {
 	return all.Err()
 }
 
-// resourcesOf returns the limits of a pod's containers together, processors and bytes; 0
-// where one of them has none.
+// running returns the containers of a pod that run together: those that start first and go on are of them.
+func running(pod *corev1.Pod) []corev1.Container {
+	all := slices.Clone(pod.Spec.Containers)
+	for _, c := range pod.Spec.InitContainers {
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// withVolumes returns how many of a pod's containers have volumes that may stand on devices. Limits on devices are of
+// each of them.
+func withVolumes(pod *corev1.Pod) (n int64) {
+	none := map[string]bool{}
+	for _, v := range pod.Spec.Volumes {
+		none[v.Name] = v.ConfigMap != nil || v.Secret != nil || v.Projected != nil || v.DownwardAPI != nil
+	}
+	for _, c := range running(pod) {
+		has := func(m corev1.VolumeMount) bool { return !none[m.Name] }
+		if len(c.VolumeDevices) > 0 || slices.ContainsFunc(c.VolumeMounts, has) {
+			n++
+		}
+	}
+	return max(n, 1)
+}
+
+// resourcesOf returns the limits of a pod, or of its containers together, processors and bytes; 0 where one of them has
+// none.
 func resourcesOf(pod *corev1.Pod) (cpus float64, memory int64) {
 	allCPUs, allMemory := true, true
-	for i := range pod.Spec.Containers {
-		limits := pod.Spec.Containers[i].Resources.Limits
+	for _, c := range running(pod) {
+		limits := c.Resources.Limits
 		allCPUs = allCPUs && !limits.Cpu().IsZero()
 		allMemory = allMemory && !limits.Memory().IsZero()
 		cpus += limits.Cpu().AsApproximateFloat64()
-		memory += limits.Memory().Value()
+		memory += min(limits.Memory().Value(), math.MaxInt64-memory) // more than there is
 	}
 	if !allCPUs {
 		cpus = 0
@@ -110,11 +259,15 @@ func resourcesOf(pod *corev1.Pod) (cpus float64, memory int64) {
 	if !allMemory {
 		memory = 0
 	}
+	if of := pod.Spec.Resources; of != nil {
+		cpus = less(cpus, of.Limits.Cpu().AsApproximateFloat64())
+		memory = less(memory, of.Limits.Memory().Value())
+	}
 	return cpus, memory
 }
 
 func (s said) parse() (*Demand, error) {
-	d := &Demand{Class: s.class, Drive: s.drive}
+	d := &Demand{Class: s.class, Drive: s.drive, Unknown: s.unknown}
 	var all problem.List
 	wrong := func(annotation string, err error) {
 		if err != nil {
@@ -123,32 +276,52 @@ func (s said) parse() (*Demand, error) {
 	}
 	var err error
 	if s.least != "" {
-		d.LeastRate, err = placement.ParseRate(s.least)
+		d.LeastRate, err = placement.LeastThroughput.Parse(s.least)
 		wrong(LeastAnnotation, err)
 	}
+	if s.load != "" {
+		d.Load, err = placement.LeastThroughput.Parse(s.load)
+		wrong(LoadAnnotation, err)
+		if err == nil && d.LeastRate > d.Load {
+			wrong(LoadAnnotation, fmt.Errorf("it is asked for less than the %s operations a second that it is to do",
+				two(d.LeastRate)))
+		}
+	}
 	if s.p99 != "" {
-		d.MostP99, err = placement.ParseP99(s.p99)
+		d.MostP99, err = placement.P99Limit.Parse(s.p99)
 		wrong(P99Annotation, err)
 	}
 	if s.data != "" {
-		if d.Data, err = units.ParseSize(s.data); err != nil || d.Data < 1 {
-			wrong(DataAnnotation, fmt.Errorf("it is a size, such as 100GB, not %q", s.data))
-		}
+		d.Data, err = field.Bytes.Like("100GB").Parse(s.data)
+		wrong(DataAnnotation, err)
 	}
 	d.Limits, err = ParseLimits(s.limits)
 	wrong(LimitAnnotation, err)
-	// What the pod's containers may have holds as well, and the kernel takes the less of both.
-	d.Limits.CPUs = less(d.Limits.CPUs, s.cpus)
-	d.Limits.MemoryBytes = less(d.Limits.MemoryBytes, s.memory)
+	if d.Limits.CPUs != 0 || d.Limits.MemoryBytes != 0 {
+		wrong(LimitAnnotation, errors.New("nothing holds limits of cpus and memory that it says: set them in "+
+			"resources.limits of the containers"))
+	}
+	if d.Unknown != "" && d.Unknown != Allow && d.Unknown != Deny {
+		wrong(UnknownAnnotation, fmt.Errorf("it is %s or %s, and not %q", Allow, Deny, d.Unknown))
+	}
+	d.Limits.CPUs, d.Limits.MemoryBytes = s.cpus, s.memory
+	for _, r := range []*result.Rate{&d.Limits.Read, &d.Limits.Write, &d.Limits.IO} {
+		r.OperationsPerSecond = times(r.OperationsPerSecond, s.times)
+		r.BytesPerSecond = times(r.BytesPerSecond, s.times)
+	}
 	if err := all.Err(); err != nil {
 		return nil, err
 	}
-	d.key = fmt.Sprintf("%q %g %g %+v %q", d.Class, d.LeastRate, d.MostP99, d.Limits, d.Drive)
-	return d, nil
+	return d.keyed(), nil
 }
 
-// longestLimits is more than all limits together take.
-const longestLimits = 1000
+// times is a product, and the most that there is where it would be more.
+func times(n, by int64) int64 {
+	if n > math.MaxInt64/by {
+		return math.MaxInt64
+	}
+	return n * by
+}
 
 // ParseLimits reads what the annotation of limits says, as limits of files of fleets have it, with or without
 // braces; none of "".
@@ -177,16 +350,67 @@ func less[T int64 | float64](a, b T) T {
 type Standing struct {
 	all []*Demand
 	key string
+
+	held bool // limits on devices
+
+	// Settled is whether it is known for good on which drives the pods are.
+	Settled bool
+
+	// What pods without a class leave of what the node has for pods; 0 where it is not known what it has.
+	cpus   float64
+	memory int64
 }
+
+// OnNode returns the pods that stand on a node of a kind. Limits of pods are kept in the namespaces that count; those
+// of others keep no pod from the node. Pods without a class take what they ask for.
+func OnNode(node *corev1.Node, kind *Kind, pods iter.Seq[*corev1.Pod], claims Claims,
+	counts func(namespace string) bool,
+) Standing {
+	var all []*Demand
+	settled := true
+	taken := corev1.ResourceList{}
+	held := Holds(node, pods)
+	for pod := range pods {
+		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		d, err := DemandOf(pod)
+		if err != nil || d == nil {
+			for name, q := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
+				sum := taken[name]
+				sum.Add(q)
+				taken[name] = sum
+			}
+			continue
+		}
+		volumes, known := claims.Of(pod)
+		settled = settled && known
+		if d, _ = kind.at(node, d, volumes, held); !counts(pod.Namespace) {
+			d = d.withoutNeeds()
+		}
+		all = append(all, d)
+	}
+	s := Stand(all)
+	s.Settled, s.held = settled, held
+	if has := node.Status.Allocatable.Cpu().AsApproximateFloat64(); has > 0 {
+		s.cpus = max(has-taken.Cpu().AsApproximateFloat64(), least)
+	}
+	if has := node.Status.Allocatable.Memory().Value(); has > 0 {
+		s.memory = max(has-taken.Memory().Value(), 1)
+	}
+	return s
+}
+
+// least is what is left of processors where nothing is: none at all would be no limit.
+const least = 1e-3
 
 // Stand returns pods that stand on one node.
 func Stand(all []*Demand) Standing {
 	s := Standing{all: slices.SortedFunc(slices.Values(all), func(a, b *Demand) int { return cmp.Compare(a.key, b.key) })}
-	var key strings.Builder
+	key := sha256.New() // short, as tens of thousands of them are kept
 	for _, d := range s.all {
-		key.WriteString(d.key)
-		key.WriteByte('\n')
+		fmt.Fprintln(key, d.key)
 	}
-	s.key = key.String()
+	s.key = string(key.Sum(nil))
 	return s
 }

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
-	"plimsoll/internal/model/modeltest"
+	"plimsoll/internal/model"
+	"plimsoll/internal/testkit/modeltest"
 )
 
 const bigHost = `{cpus: 8, memory: 32GiB, drives: {nvme: fast, sata: slow}}`
@@ -24,7 +26,7 @@ func aKind(t testing.TB, name, host string) *Kind {
 	if err := modeltest.ThreeClasses().Write(&file); err != nil {
 		t.Fatal(err)
 	}
-	c, err := ConfigMap(name, file.Bytes(), host)
+	c, err := ConfigMap(name, file.Bytes(), host, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +73,7 @@ func TestDemands(t *testing.T) {
 
 // What a pod's containers may have, the pod may: the less of that and of its annotation.
 func TestResourcesOfAPod(t *testing.T) {
-	pod := aPod("class", "reads", "limits", "{memory: 3GiB}")
+	pod := aPod("class", "reads", "limits", "{read-iops: 300}")
 	for range 2 {
 		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Resources: corev1.ResourceRequirements{
 			Limits: corev1.ResourceList{"memory": resource.MustParse("1Gi"), "cpu": resource.MustParse("250m")}}})
@@ -81,22 +83,209 @@ func TestResourcesOfAPod(t *testing.T) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	delete(pod.Spec.Containers[0].Resources.Limits, "memory") // so that the pod has no limit of it
-	if d, err = DemandOf(pod); err != nil || d.Limits.MemoryBytes != 3<<30 || d.Limits.CPUs != 0.5 {
+	if d, err = DemandOf(pod); err != nil || d.Limits.MemoryBytes != 0 || d.Limits.CPUs != 0.5 {
 		t.Errorf("%+v, %v", d, err)
+	}
+	// A sidecar that starts first runs beside them; what only prepares does not.
+	beside, limits := corev1.ContainerRestartPolicyAlways, pod.Spec.Containers[1].Resources
+	pod.Spec.InitContainers = []corev1.Container{{RestartPolicy: &beside, Resources: limits}, {}}
+	if d, err = DemandOf(pod); err != nil || d.Limits.CPUs != 0.75 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	pod.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{
+		"memory": resource.MustParse("1Gi"), "cpu": resource.MustParse("500m")}}
+	if d, err = DemandOf(pod); err != nil || d.Limits.MemoryBytes != 1<<30 || d.Limits.CPUs != 0.5 {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// Limits on devices are of each container that has volumes on them, and count where they are held.
+func TestLimitsOnDevices(t *testing.T) {
+	pod := aPod("class", "reads", "limits", "read-iops: 300")
+	pod.Spec.Volumes = []corev1.Volume{{Name: "data"}, {Name: "token", VolumeSource: corev1.VolumeSource{
+		Projected: &corev1.ProjectedVolumeSource{}}}}
+	mounts := func(names ...string) (c corev1.Container) {
+		for _, name := range names {
+			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name})
+		}
+		return c
+	}
+	for want, all := range map[int64][]corev1.Container{
+		300: {mounts("data", "token"), mounts("token"), mounts()}, 600: {mounts("data"), mounts("token", "data")},
+	} {
+		pod.Spec.Containers = all
+		d, err := DemandOf(pod)
+		if err != nil || d.Limits.Read.OperationsPerSecond != want {
+			t.Errorf("%+v, not %d, %v", d, want, err)
+		}
+		free := d.On(false)
+		if d.On(true) != d || !free.Limits.None() || free.Sign() == d.Sign() || free.Class != d.Class {
+			t.Errorf("where nothing holds them: %+v", free)
+		}
+	}
+	for _, limits := range []string{"memory: 16MiB", "{cpus: 0.1, read-iops: 3}"} { // which nothing holds
+		if _, err := DemandOf(aPod("class", "reads", "limits", limits)); err == nil ||
+			!strings.Contains(err.Error(), "resources.limits") {
+			t.Errorf("%s: %v", limits, err)
+		}
+	}
+	if d := aDemand(
+		t,
+		"class",
+		"reads",
+		"limits",
+		"read-iops: 300",
+	); d.On(false).Sign() != aDemand(
+		t,
+		"class",
+		"reads",
+	).Sign() {
+		t.Error("without its limits it is another than one that never had any")
+	}
+}
+
+// What pods without a class ask for is not there for those with one.
+func TestPodsWithoutAClass(t *testing.T) {
+	k := aKind(t, "big", bigHost)
+	node := &corev1.Node{}
+	node.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("8"), "memory": resource.MustParse("32Gi")}
+	d, all := aDemand(t, "class", "reads"), func(string) bool { return true }
+	rate := func(has *corev1.Node, memory string) Verdict {
+		other := aPod()
+		if memory != "" {
+			other.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{"memory": resource.MustParse(memory)}}}}
+		}
+		done := aPod()
+		done.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{"memory": resource.MustParse("31Gi")}}}}
+		done.Status.Phase = corev1.PodSucceeded
+		pods := slices.Repeat([]*corev1.Pod{aPod("class", "reads")}, 3)
+		return k.Judge(OnNode(has, k, slices.Values(append(pods, other, done)), Claims{}, all), d)
+	}
+	free := rate(node, "")
+	if free != k.Judge(Stand(slices.Repeat([]*Demand{d}, 3)), d) || rate(&corev1.Node{}, "8Gi") != free ||
+		rate(node, "1Mi").Broken != "" {
+		t.Errorf("%+v, and on an empty node %+v", free, k.Judge(Standing{}, d))
+	}
+	if v := rate(node, "31500Mi"); v.Rate >= free.Rate {
+		t.Errorf("half a gibibyte is as good as 32: %+v and %+v", v, free)
+	}
+	if v := rate(node, "900Gi"); v.Unknown != "" || v.Rate > free.Rate {
+		t.Errorf("more than there is: %+v", v)
+	}
+}
+
+// A pod whose limit no node could meet keeps nobody away, and one that has a limit is not joined by what nobody knows.
+func TestAttackPodsThatCloseOrOpenNodes(t *testing.T) {
+	k := aKind(t, "big", bigHost)
+	writer := aDemand(t, "class", "writes")
+	for _, never := range []*Demand{aDemand(t, "class", "reads", "p99-limit", "1ns"),
+		aDemand(t, "class", "reads", "least-throughput", "900000/s")} {
+		for n := range 12 {
+			there := append(slices.Repeat([]*Demand{writer}, n), never)
+			if v := k.Judge(Stand(there), writer); v.Broken != "" {
+				t.Fatalf("beside %d others: %+v", n, v)
+			}
+		}
+		if v := k.Judge(Stand([]*Demand{writer}), never); !v.Own || !v.Always {
+			t.Errorf("an empty node would do: %+v", v)
+		}
+	}
+	picky := aDemand(t, "class", "reads", "least-throughput", "10/s")
+	stranger := aDemand(t, "class", "nobody")
+	if v := k.Judge(
+		Stand([]*Demand{picky}),
+		stranger,
+	); v.Limit != "unknown" ||
+		!strings.Contains(v.Broken, "class reads") ||
+		v.Always {
+		t.Errorf("beside one with a limit: %+v", v)
+	}
+	if v := k.Judge(Stand([]*Demand{writer}), stranger); v.Broken != "" || v.Unknown == "" || !v.Always {
+		t.Errorf("beside one without: %+v", v)
+	}
+	// In a namespace whose limits do not count it keeps nobody away.
+	pod := aPod("class", "reads", "least-throughput", "10/s")
+	pod.Namespace = "tenant"
+	for _, counts := range []bool{true, false} {
+		s := OnNode(&corev1.Node{}, k, slices.Values([]*corev1.Pod{pod}), Claims{},
+			func(n string) bool { return counts || n != "tenant" })
+		if v := k.Judge(s, stranger); (v.Broken != "") != counts {
+			t.Errorf("it counts: %t, and %+v", counts, v)
+		}
+	}
+	// A drive that the kind does not have is no way to weigh nothing.
+	heavy := slices.Repeat([]*Demand{aDemand(t, "class", "writes", "drive", "floppy")}, 20)
+	if v, w := k.Judge(Stand(heavy), writer), k.Judge(Standing{}, writer); v.Gain >= w.Gain {
+		t.Errorf("twenty writers weigh nothing: %+v", v)
+	}
+}
+
+// A class of which nobody knows what it does with little memory: one that is given so little leaves a node known, and
+// nodes do not open where memory gets short.
+func TestAttackLittleMemory(t *testing.T) {
+	m := modeltest.ThreeClasses()
+	c := &m.Classes[0] // all of its files stayed in memory, whenever it was measured
+	c.Params.Reads = model.Miss{Shape: 1}
+	for i := range c.Points {
+		for j := range c.Points[i].Units {
+			c.Points[i].Units[j].Held = model.Number(c.Points[i].Instances << 30)
+		}
+	}
+	var file bytes.Buffer
+	if err := m.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	made, err := ConfigMap("big", file.Bytes(), `{cpus: 8, memory: 8GiB, drives: {nvme: fast}}`, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := ParseKind(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := aPod("class", "reads")
+	pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
+		Limits: corev1.ResourceList{"memory": resource.MustParse("300Mi")}}}}
+	tiny, err := DemandOf(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer := aDemand(t, "class", "writes", "least-throughput", "10/s")
+	if v := k.Judge(Standing{}, tiny); v.Unknown == "" || !v.Always {
+		t.Fatalf("it is known: %+v", v)
+	}
+	if v := k.Judge(Stand([]*Demand{tiny}), writer); v.Unknown != "" || v.Rate <= 0 {
+		t.Errorf("one pod makes a node unknown: %+v", v)
+	}
+	reader := aDemand(t, "class", "reads")
+	there := []*Demand{writer}
+	for k.Judge(Stand(there), reader).Broken == "" {
+		if there = append(there, reader); len(there) > 40 {
+			t.Fatal("forty readers have all the memory that they want")
+		}
+	}
+	if v := k.Judge(Stand(there), reader); v.Limit != "unknown" {
+		t.Errorf("with %d there: %+v", len(there), v)
 	}
 }
 
 // All that is wrong is said at once, and nothing that a pod's author writes gets further.
 func TestWrongDemands(t *testing.T) {
 	_, err := DemandOf(aPod("class", "reads", "least-throughput", "-1/s", "p99-limit", "10", "data", "much",
-		"limits", "read-iops: none"))
-	for _, annotation := range []string{LeastAnnotation, P99Annotation, DataAnnotation, LimitAnnotation} {
+		"load", "some", "limits", "read-iops: none"))
+	for _, annotation := range []string{LeastAnnotation, LoadAnnotation, P99Annotation, DataAnnotation, LimitAnnotation} {
 		if err == nil || !strings.Contains(err.Error(), annotation) {
 			t.Errorf("%s is not in the error: %v", annotation, err)
 		}
 	}
 	if _, err := DemandOf(aPod("p99-limit", "10ms")); err == nil || !strings.Contains(err.Error(), ClassAnnotation) {
 		t.Errorf("needs without a class: %v", err)
+	}
+	if _, err := DemandOf(aPod("class", "reads", "load", "100/s", "least-throughput", "101/s")); err == nil ||
+		!strings.Contains(err.Error(), LoadAnnotation) {
+		t.Errorf("it is to do more than it is asked for: %v", err)
 	}
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x], b: &b [*a,*a,*a,*a,*a,*a,*a], c: &c [*b,*b,*b,*b,*b,*b], d: [*c,*c,*c,*c,*c,*c,*c]"
 	for _, limits := range []string{bomb, strings.Repeat("{", 900), strings.Repeat("memory: 1GiB,", 1000),
@@ -105,11 +294,11 @@ func TestWrongDemands(t *testing.T) {
 			t.Errorf("limits %q were taken: %+v", limits, d)
 		}
 	}
-	for i := range mostKept + 10 { // pods may say what they like, for ever
+	for i := range 2*mostDemands + 10 { // pods may say what they like, for ever
 		aDemand(t, "class", fmt.Sprint("c", i))
 	}
-	if len(demands) > mostKept {
-		t.Errorf("%d demands are kept", len(demands))
+	if n := demands.size(); n > 2*mostDemands {
+		t.Errorf("%d demands are kept", n)
 	}
 }
 
@@ -149,8 +338,17 @@ func TestJudge(t *testing.T) {
 		}
 	}
 	// What is broken already is not held against one that hardly makes it worse.
-	never := []*Demand{aDemand(t, "class", "reads", "least-throughput", "900000/s")}
-	light := aDemand(t, "class", "computes", "limits", "{cpus: 0.05}", "drive", "sata")
+	never := []*Demand{aDemand(t, "class", "reads", "least-throughput", needs)}
+	for range 60 {
+		never = append(never, aDemand(t, "class", "writes"))
+	}
+	few := aPod("class", "computes", "drive", "sata")
+	few.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
+		Limits: corev1.ResourceList{"cpu": resource.MustParse("50m")}}}}
+	light, err := DemandOf(few)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if v := k.Judge(Stand(never), light); v.Broken != "" {
 		t.Errorf("%+v", v)
 	}
@@ -173,6 +371,44 @@ func TestJudge(t *testing.T) {
 		if v := k.Judge(Standing{}, d); v.Unknown == "" {
 			t.Errorf("%+v is known: %+v", d, v)
 		}
+	}
+}
+
+// Pods that are asked for a tenth of what they could do leave room for more of them, and are predicted to do that
+// tenth.
+func TestOfferedLoad(t *testing.T) {
+	k := aKind(t, "big", bigHost)
+	alone := k.Judge(Standing{}, aDemand(t, "class", "writes"))
+	most, limit := alone.Rate, fmt.Sprintf("%.0fus", 3e6*alone.P99)
+	asked := fmt.Sprintf("%.3f/s", most/10)
+	carries := func(d *Demand) (n int) {
+		var there []*Demand
+		for n = range 200 {
+			if v := k.Judge(Stand(there), d); v.Broken != "" || v.Unknown != "" {
+				break
+			}
+			there = append(there, d)
+		}
+		return n
+	}
+	idle := aDemand(t, "class", "writes", "load", asked, "p99-limit", limit)
+	if v := k.Judge(Standing{}, idle); math.Abs(v.Rate/(most/10)-1) > 0.01 {
+		t.Errorf("of %.0f/s, asked for %s, it does %.0f/s", most, asked, v.Rate)
+	}
+	busy := aDemand(t, "class", "writes", "p99-limit", limit)
+	of, full := carries(idle), carries(busy)
+	if of <= full {
+		t.Errorf("a node carries %d that are asked for a tenth, and %d at their most", of, full)
+	}
+	// What is said to be asked for above what it can do is what was measured.
+	if v := k.Judge(Standing{}, aDemand(t, "class", "writes", "load", "1000000000/s")); v.Rate != most {
+		t.Errorf("%v/s, and %v/s at most", v.Rate, most)
+	}
+	// Neighbors are hurt less, too.
+	reader := aDemand(t, "class", "reads")
+	beside := func(d *Demand) float64 { return k.Judge(Stand([]*Demand{d, d, d, d}), reader).Rate }
+	if beside(idle) <= beside(busy) {
+		t.Errorf("a reader does %v/s beside idle writers, and %v/s beside busy ones", beside(idle), beside(busy))
 	}
 }
 
@@ -234,11 +470,11 @@ func TestKinds(t *testing.T) {
 		return &corev1.ConfigMap{ObjectMeta: labelled, BinaryData: map[string][]byte{packedKey: text}}
 	}
 	for name, c := range map[string]*corev1.ConfigMap{
-		"label":     {},
-		"neither":   {ObjectMeta: labelled},
-		"no model":  {ObjectMeta: labelled, Data: map[string]string{modelKey: "{}"}},
-		"more than": packed(bomb.Bytes()),
-		packedKey:   packed([]byte("x")),
+		"label":       {},
+		"neither":     {ObjectMeta: labelled},
+		"not a model": {ObjectMeta: labelled, Data: map[string]string{modelKey: "{}"}},
+		"more than":   packed(bomb.Bytes()),
+		packedKey:     packed([]byte("x")),
 	} {
 		if _, err := ParseKind(c); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
@@ -248,9 +484,46 @@ func TestKinds(t *testing.T) {
 	if err := modeltest.ThreeClasses().Write(&file); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ConfigMap("big", file.Bytes(), "{drives: {a: nothing}, colour: red}"); err == nil ||
+	if _, err := ConfigMap("big", file.Bytes(), "{drives: {a: nothing}, colour: red}", ""); err == nil ||
 		!strings.Contains(err.Error(), "nothing") || !strings.Contains(err.Error(), "colour") {
 		t.Error(err)
+	}
+}
+
+// A kind has each drive of one of its nodes, whichever the classes stood on. Those of other nodes are the same ones.
+func TestDrivesOfAKind(t *testing.T) {
+	drive := func(name, host, on string) model.Drive {
+		d := modeltest.ThreeClasses().Drives[0]
+		d.Name, d.Host, d.On = name, host, on
+		return d
+	}
+	all := []model.Drive{drive("data", "a", "nvme1n1"), drive("data#2", "b", "nvme1n1"), drive("again", "a", "nvme1n1"),
+		drive("wal", "a", "nvme2n1"), drive("wal#2", "b", "nvme2n1")}
+	for _, c := range []struct {
+		stood string
+		want  []string
+	}{{"data", []string{"data", "wal"}}, {"wal", []string{"wal", "data"}}, {"", []string{"data", "wal"}}} {
+		m := modeltest.ThreeClasses()
+		m.Drives = all
+		for i := range m.Classes {
+			m.Classes[i].Drive = c.stood
+		}
+		var file bytes.Buffer
+		if err := m.Write(&file); err != nil {
+			t.Fatal(err)
+		}
+		k, err := ParseKind(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{KindLabel: "a"}},
+			Data: map[string]string{modelKey: file.String()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, d := range k.Host.Drives {
+			got = append(got, d.Name)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("of classes on %q it has %v, not %v", c.stood, got, c.want)
+		}
 	}
 }
 
@@ -266,8 +539,45 @@ func BenchmarkJudge(b *testing.B) {
 	})
 	b.Run("new", func(b *testing.B) {
 		for b.Loop() {
-			k.looked, k.judged = nil, nil
+			k.looked.young, k.judged.young = nil, nil
 			k.Judge(there, d)
 		}
 	})
+}
+
+// Limits on devices count on a node with the label, while the pod that holds them there is ready.
+func TestLimitsCountWhileTheirPodIsReady(t *testing.T) {
+	k := withDrivesFile(t, someDrives)
+	labelled := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{HeldLabel: "true"}}}
+	holder := func(namespace, app, node string, ready corev1.ConditionStatus) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Labels: map[string]string{"app": app}},
+			Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+				Type: corev1.PodReady, Status: ready}}}}
+	}
+	const name = "plimsoll-limits"
+	gone := holder(name, name, "n", corev1.ConditionTrue)
+	gone.DeletionTimestamp = &metav1.Time{}
+	d := aDemand(t, "class", "writes", "limits", "write-iops: 5")
+	limited, free := k.JudgeOn(labelled, Standing{held: true}, d, nil), k.JudgeOn(labelled, Standing{}, d, nil)
+	if limited.Rate >= free.Rate {
+		t.Fatalf("a limit changes nothing: %+v and %+v", limited, free)
+	}
+	for _, c := range []struct {
+		node *corev1.Node
+		pod  *corev1.Pod
+		want Verdict
+	}{
+		{labelled, holder(name, name, "n", corev1.ConditionTrue), limited},
+		{labelled, holder(name, name, "n", corev1.ConditionFalse), free},
+		{labelled, holder("tenant", name, "n", corev1.ConditionTrue), free},
+		{labelled, holder(name, "other", "n", corev1.ConditionTrue), free},
+		{labelled, holder(name, name, "other", corev1.ConditionTrue), free},
+		{labelled, gone, free},
+		{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, holder(name, name, "n", corev1.ConditionTrue), free},
+	} {
+		there := OnNode(c.node, k, slices.Values([]*corev1.Pod{c.pod}), theClaims(t), func(string) bool { return true })
+		if got := k.JudgeOn(c.node, there, d, nil); got.Rate != c.want.Rate {
+			t.Errorf("%v of %v on %v: %+v, not %+v", c.pod.Status, c.pod.ObjectMeta, c.node.Labels, got, c.want)
+		}
+	}
 }

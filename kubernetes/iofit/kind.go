@@ -8,19 +8,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"plimsoll/internal/model"
-	"plimsoll/internal/plural"
-	"plimsoll/internal/suggest"
+	"plimsoll/internal/problem/suggest"
+	"plimsoll/internal/result"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
+
+// Namespace is where ConfigMaps of kinds are looked for, and nowhere else.
+const Namespace = "plimsoll"
 
 // What a ConfigMap of a kind has: the label that names the kind, which its nodes have as
 // well, and keys.
@@ -28,7 +32,7 @@ const (
 	KindLabel = Prefix + "kind"
 	modelKey  = "model.json"    // that plimsoll fit wrote
 	packedKey = "model.json.gz" // the same, where it is more than a ConfigMap holds
-	// What one node has, as plimsoll predict --host has it; without, what the model was measured on.
+	// What one node has, as plimsoll predict --host-file has it; without, what the model was measured on.
 	hostKey = "host.yaml"
 )
 
@@ -41,8 +45,23 @@ func KindOf(node *corev1.Node) string {
 	return cmp.Or(node.Labels[KindLabel], node.Labels[corev1.LabelInstanceTypeStable])
 }
 
-// asked is who stands on a node, and who is to come, by their keys.
-type asked struct{ there, pod string }
+// shares is how much of what a kind has its pods with a class may have on a node, in parts: few, so that nodes are
+// alike.
+type shares struct{ cpus, memory int }
+
+const parts = 16
+
+// stands is who stands on a node, by their key, and what they may have; asked is who is to come besides.
+type (
+	stands struct {
+		key string
+		shares
+	}
+	asked struct {
+		there stands
+		pod   string
+	}
+)
 
 // Kind is nodes that have the same for containers, and what is known of them.
 type Kind struct {
@@ -50,14 +69,26 @@ type Kind struct {
 	Model *model.Model
 	Host  model.HostKind
 
-	mu     sync.RWMutex
-	judged map[asked]Verdict
-	looked map[string]*outlook // by the key of who stands there
+	stand    bases // of drivesKey
+	reported cache[string, reported]
+
+	judged cache[asked, Verdict]
+	looked cache[stands, *outlook]
+	thinks cache[string, float64] // by the key of demands
 }
+
+// Bounds of what is kept of all that was asked: whoever may create pods may have anything asked. An outlook has some 80
+// bytes for each different pod of a node.
+const (
+	mostDemands  = 20_000
+	mostVerdicts = 20_000 // of a kind
+	mostOutlooks = 6_000  // of a kind
+)
 
 // ParseKind reads a ConfigMap of a kind.
 func ParseKind(c *corev1.ConfigMap) (*Kind, error) {
 	k := &Kind{Name: c.Labels[KindLabel]}
+	k.judged.most, k.looked.most, k.thinks.most, k.reported.most = mostVerdicts, mostOutlooks, mostDemands, mostReported
 	within := func(err error) error {
 		return fmt.Errorf("ConfigMap %s/%s, of nodes %s: %w", c.Namespace, c.Name, k.Name, err)
 	}
@@ -84,12 +115,35 @@ func ParseKind(c *corev1.ConfigMap) (*Kind, error) {
 		return nil, within(fmt.Errorf("%s: the model has no class", modelKey))
 	}
 	k.Host = k.Model.HostOf(&k.Model.Classes[0])
+	k.Host.Drives = withDrives(k.Host.Drives, k.Model.Drives)
 	if host := c.Data[hostKey]; host != "" {
+		// It says what a node has. Limits on devices were those of the runs' host, and who asks is elsewhere.
+		k.Host.Host.Read, k.Host.Host.Write, k.Host.Host.IO = result.Rate{}, result.Rate{}, result.Rate{}
+		k.Host.Host.Machine = 0
 		if k.Host, err = k.Model.ParseHost(k.Host, hostKey, []byte(host)); err != nil {
 			return nil, within(err)
 		}
 	}
+	if drives := c.Data[drivesKey]; drives != "" {
+		if k.stand, err = parseBases(drives, drivesKey, k.Host.Drives); err != nil {
+			return nil, within(err)
+		}
+	}
 	return k, nil
+}
+
+// withDrives adds to the drives that a host had what is known of its others, each device once. Drives of other hosts
+// are these again, on another node of the kind.
+func withDrives(had []model.HostDrive, known []model.Drive) []model.HostDrive {
+	for _, d := range known {
+		same := func(h model.HostDrive) bool { return h.Is.On == d.On }
+		if len(had) > 0 && (d.Host == "" || d.Host != had[0].Is.Host || slices.ContainsFunc(had, same)) {
+			continue
+		}
+		d.Points = nil // of the model, and of no use to predictions
+		had = append(had, model.HostDrive{Name: d.Name, Is: d})
+	}
+	return had
 }
 
 func unpack(packed []byte) ([]byte, error) {
@@ -104,9 +158,9 @@ func unpack(packed []byte) ([]byte, error) {
 	return text, err
 }
 
-// ConfigMap returns what ParseKind reads: a model's file, packed, and a file of what a host
-// has, "" for what the model was measured on.
-func ConfigMap(kind string, modelFile []byte, host string) (*corev1.ConfigMap, error) {
+// ConfigMap returns what ParseKind reads: a model's file, packed, a file of what a host
+// has, "" for what the model was measured on, and one of what stands on its drives, "" for nothing that is known.
+func ConfigMap(kind string, modelFile []byte, host, drives string) (*corev1.ConfigMap, error) {
 	if wrong := validation.IsValidLabelValue(kind); len(wrong) > 0 {
 		return nil, fmt.Errorf("%q is no kind of nodes, which a label names: %s", kind, strings.Join(wrong, "; "))
 	}
@@ -122,21 +176,25 @@ func ConfigMap(kind string, modelFile []byte, host string) (*corev1.ConfigMap, e
 		c.Name = fmt.Sprintf("model-%x", sha256.Sum256([]byte(kind)))[:20]
 	}
 	c.Labels = map[string]string{KindLabel: kind}
-	if host != "" {
-		c.Data = map[string]string{hostKey: host}
-	}
+	c.Data = map[string]string{hostKey: host, drivesKey: drives}
+	maps.DeleteFunc(c.Data, func(_, text string) bool { return text == "" })
 	_, err = ParseKind(c)
 	return c, err
 }
 
-// placed returns one pod with a demand, as the model has it. The error says what the model, or the host, knows
-// nothing of.
-func (k *Kind) placed(d *Demand) (model.Placed, error) {
-	var names []string
+// Classes returns the names of the classes that the model knows.
+func (k *Kind) Classes() (names []string) {
 	for i := range k.Model.Classes {
 		names = append(names, k.Model.Classes[i].Name)
 	}
-	p := model.Placed{Class: slices.Index(names, d.Class), Drive: min(0, len(k.Host.Drives)-1), Count: 1, Own: d.Limits}
+	return names
+}
+
+// placed returns one pod with a demand, as the model has it. The error says what the model, or the host, knows
+// nothing of: of a class, it is below 0; of a drive, it is the first.
+func (k *Kind) placed(d *Demand) (model.Placed, error) {
+	names, first := k.Classes(), min(0, len(k.Host.Drives)-1)
+	p := model.Placed{Class: slices.Index(names, d.Class), Drive: first, Count: 1, Own: d.Limits}
 	if p.Class < 0 {
 		return p, fmt.Errorf("the model of %s nodes knows no class %q, and knows %s%s", k.Name, d.Class, plural.And(names),
 			didYouMean(d.Class, names))
@@ -144,12 +202,41 @@ func (k *Kind) placed(d *Demand) (model.Placed, error) {
 	if d.Drive != "" {
 		p.Drive = slices.IndexFunc(k.Host.Drives, func(h model.HostDrive) bool { return h.Name == d.Drive })
 		if p.Drive < 0 {
+			p.Drive = first
 			return p, fmt.Errorf("%s nodes have no drive %q", k.Name, d.Drive)
 		}
+	}
+	if d.Load > 0 {
+		p.Think = k.thinks.get(d.key, func() float64 {
+			think, err := k.Model.ThinkFor(k.Host, p, d.Load)
+			if err != nil {
+				return 0 // what nobody knows of it is said where it is solved
+			}
+			return think
+		})
 	}
 	return p, nil
 }
 
+// Unheard returns that no kind knows a pod's class, which is a slip of the pen; "" where one does, where there is none,
+// or where the pod goes anywhere.
+func Unheard(d *Demand, kinds map[string]*Kind) string {
+	if d.Unknown == Allow || len(kinds) == 0 {
+		return ""
+	}
+	var known []string
+	for _, k := range kinds {
+		known = append(known, k.Classes()...)
+	}
+	if slices.Contains(known, d.Class) {
+		return ""
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	return fmt.Sprintf("no model knows a class %q: they know %s%s", d.Class, plural.And(known), didYouMean(d.Class, known))
+}
+
+// didYouMean returns what may be meant by a name, in parentheses; "" for nothing.
 func didYouMean(name string, known []string) string {
 	if hint := suggest.DidYouMean(name, known); hint != "" {
 		return " (" + hint + ")"
@@ -166,49 +253,84 @@ type outlook struct {
 }
 
 // each is what one of the pods with the same demand would do.
-type each struct{ rate, mean, p99 float64 }
+type each struct {
+	rate, mean, p99, least float64
 
-// mostKept bounds what is kept of all that was asked: whoever may create pods may have anything asked.
-const mostKept = 50_000
-
-// look returns what pods would do together; those of classes that nobody knows do not count.
-func (k *Kind) look(s Standing) *outlook {
-	return kept(&k.mu, &k.looked, s.key, func() *outlook { return k.solve(s.all) })
+	device model.Asked
 }
 
-// kept returns what a map has for a key, or what is made for it, which the map then has.
-func kept[K comparable, V any](mu *sync.RWMutex, in *map[K]V, key K, made func() V) V {
-	mu.RLock()
-	v, ok := (*in)[key]
-	mu.RUnlock()
-	if ok {
-		return v
-	}
-	v = made()
-	mu.Lock()
-	defer mu.Unlock()
-	if *in == nil || len(*in) >= mostKept {
-		*in = map[K]V{}
-	}
-	(*in)[key] = v
-	return v
+// look returns what pods would do together with shares of what the kind has; those of classes that nobody knows do not
+// count.
+func (k *Kind) look(s Standing, of shares) *outlook {
+	return k.looked.get(stands{s.key, of}, func() *outlook { return k.solve(s.all, of) })
 }
 
-func (k *Kind) solve(all []*Demand) *outlook {
-	o := &outlook{of: map[string]each{}}
-	var placed []model.Placed
-	var who []*Demand
+// alone is a pod with a demand on an empty node.
+func (k *Kind) alone(d *Demand) *outlook { return k.look(Stand([]*Demand{d}), shares{parts, parts}) }
+
+// sharesOf returns what pods with a class may have on a node.
+func (k *Kind) sharesOf(s Standing) shares {
+	of := func(left, has float64) int {
+		if left == 0 || has == 0 {
+			return parts
+		}
+		return int(min(max(1, parts*left/has), parts))
+	}
+	return shares{of(s.cpus, k.Host.Host.CPUs), of(float64(s.memory), float64(k.Host.Host.MemoryBytes))}
+}
+
+// host returns what a node has of which pods with a class have shares.
+func (k *Kind) host(of shares) model.HostKind {
+	h := k.Host
+	h.Host.CPUs *= float64(of.cpus) / parts
+	h.Host.MemoryBytes = h.Host.MemoryBytes / parts * int64(of.memory)
+	if of.memory == parts {
+		h.Host.MemoryBytes = k.Host.Host.MemoryBytes
+	}
+	return h
+}
+
+// tenants returns demands as the model has them, equal ones together, without those of classes that it does not know.
+func (k *Kind) tenants(all []*Demand) (placed []model.Placed, who []*Demand) {
 	for _, d := range all {
 		if len(who) > 0 && who[len(who)-1].key == d.key {
 			placed[len(placed)-1].Count++
 			continue
 		}
-		p, err := k.placed(d)
-		if err == nil {
-			placed, who = append(placed, p), append(who, d)
+		p, _ := k.placed(d)
+		if p.Class < 0 {
+			continue
 		}
+		// Nobody knows what some classes do with little memory. One that is given so little leaves the node known, and
+		// counts as if it had no such limit.
+		if len(all) > 1 && d.Limits.MemoryBytes > 0 && k.alone(d).failed != nil {
+			p.Own.MemoryBytes = 0
+		}
+		placed, who = append(placed, p), append(who, d)
 	}
-	s, err := k.Model.Solve(k.Host, placed)
+	return placed, who
+}
+
+// Uses returns which shares of what a node has those who stand there use, and how many operations a second they do
+// together, by the model. pods are those that count.
+func (k *Kind) Uses(s Standing) (pods int, rate float64, uses []model.Use, err error) {
+	placed, _ := k.tenants(s.all)
+	for _, p := range placed {
+		pods += p.Count
+	}
+	host := k.host(k.sharesOf(s))
+	solved, err := k.Model.Solve(host, placed)
+	if err != nil {
+		return pods, 0, nil, err
+	}
+	uses, err = k.Model.Uses(host, placed)
+	return pods, solved.Rate, uses, err
+}
+
+func (k *Kind) solve(all []*Demand, of shares) *outlook {
+	o := &outlook{of: map[string]each{}}
+	placed, who := k.tenants(all)
+	s, err := k.Model.Solve(k.host(of), placed)
 	if errors.As(err, &o.full) {
 		return o
 	}
@@ -217,21 +339,31 @@ func (k *Kind) solve(all []*Demand) *outlook {
 	}
 	o.rate = s.Rate
 	for i, t := range s.Tenants {
-		o.of[who[i].key] = each{t.Rate / float64(placed[i].Count), t.Mean, t.P99}
+		n, of := float64(placed[i].Count), t.Device
+		o.of[who[i].key] = each{t.Rate / n, t.Mean, t.P99, t.Least / n,
+			model.Asked{Reads: of.Reads / n, Writes: of.Writes / n, ReadBytes: of.ReadBytes / n,
+				WriteBytes: of.WriteBytes / n}}
 	}
 	return o
 }
 
-// Verdict is what is said of a pod on a node.
+// Verdict is the judgement of a pod on a node.
 type Verdict struct {
 	Unknown string // why nobody can tell; "" where it is told
 	Broken  string // the limit that it would break: a reason that is the same on nodes alike; "" for none
 	Limit   string // which: "least-throughput", "p99-limit" or "memory"
 	Own     bool   // it is the pod's own limit, and no neighbour's
+	Always  bool   // whoever else stands there: on an empty node, too, it is unknown or its own limit broken
 
 	Gain float64 // operations a second that all on the node would do more with it, or less
 	Rate float64 // operations a second of the pod itself
 	P99  float64 // seconds; NaN where no p99 was measured
+
+	Least  float64     // lower end of Rate's interval of 90%; NaN where nobody knows it
+	Device model.Asked // what it asks of its drive
+
+	Drive string // on which the pod counts; "" where the kind has but one, or none
+	Note  string // what is not known of that, or does not count; "" for nothing
 }
 
 // By which share a limit may be missed: what rounding does, and, of one that was missed
@@ -243,36 +375,44 @@ const (
 
 // Judge returns what a pod would do beside those that stand on a node of the kind, and do
 // to them. A limit that is broken without it, and hardly more with it, is not held against it.
+// Nor is one that the pod which has it would miss on an empty node: it keeps nobody away.
 func (k *Kind) Judge(there Standing, d *Demand) Verdict {
-	return kept(&k.mu, &k.judged, asked{there.key, d.key}, func() Verdict { return k.judge(there, d) })
+	of := k.sharesOf(there)
+	return k.judged.get(asked{stands{there.key, of}, d.key}, func() Verdict { return k.judge(there, of, d) })
 }
 
-func (k *Kind) judge(there Standing, d *Demand) Verdict {
+func (k *Kind) judge(there Standing, of shares, d *Demand) Verdict {
+	before := k.look(there, of)
 	if _, err := k.placed(d); err != nil {
-		return Verdict{Unknown: err.Error()}
+		return k.unknown(there, before, Verdict{Unknown: err.Error(), Always: true})
 	}
-	with := k.look(Stand(append(slices.Clone(there.all), d)))
-	before := k.look(there)
+	alone := k.alone(d)
+	if alone.failed != nil {
+		return k.unknown(there, before, Verdict{Unknown: alone.failed.Error(), Always: true})
+	}
+	with := k.look(Stand(append(slices.Clone(there.all), d)), of)
 	v := Verdict{}
 	switch {
 	case with.full != nil:
 		v.Broken, v.Limit, v.Own = "memory: "+with.full.Error(), "memory", true
+		v.Always = alone.full != nil
 		return v
 	case with.failed != nil:
-		v.Unknown = with.failed.Error()
-		return v
+		return k.unknown(there, before, Verdict{Unknown: with.failed.Error()})
 	}
 	own := with.of[d.key]
 	v.Gain, v.Rate, v.P99 = with.rate-before.rate, own.rate, own.p99
+	v.Least, v.Device = own.least, own.device
 	v.Limit, v.Broken = own.breaks(d)
 	if v.Own = v.Broken != ""; v.Own {
 		v.Broken = "the pod " + v.Broken
+		v.Always = k.hopeless(d)
 		return v
 	}
 	for _, other := range there.all {
 		now, known := with.of[other.key]
 		limit, broken := now.breaks(other)
-		if !known || broken == "" {
+		if !known || broken == "" || k.hopeless(other) {
 			continue
 		}
 		was, before := before.of[other.key]
@@ -283,6 +423,32 @@ func (k *Kind) judge(there Standing, d *Demand) Verdict {
 		return v
 	}
 	return v
+}
+
+// unknown is the verdict of a pod of which nobody knows what it would do. It is kept from a node where it is known what
+// those do that stand there, and one of them has a limit: that would be known no more.
+func (k *Kind) unknown(there Standing, before *outlook, v Verdict) Verdict {
+	for _, other := range there.all {
+		e, known := before.of[other.key]
+		_, broken := e.breaks(other)
+		if known && other.Limited() && broken == "" {
+			v.Broken = fmt.Sprintf(
+				"a pod of class %s there has a limit, and nobody knows whether it would hold: %s",
+				other.Class,
+				v.Unknown,
+			)
+			v.Limit, v.Always = "unknown", false
+			break
+		}
+	}
+	return v
+}
+
+// hopeless reports whether a pod misses its limit on an empty node of the kind, or cannot stand there.
+func (k *Kind) hopeless(d *Demand) bool {
+	o := k.alone(d)
+	_, broken := o.of[d.key].breaks(d)
+	return broken != "" || o.full != nil || o.failed != nil
 }
 
 // breaks says which limit of a demand is broken, in two digits, so that it reads the same on nodes alike.
@@ -317,7 +483,7 @@ func two(x float64) string { return units.Significant(round2(x)) }
 // Total returns what pods on a node do together, operations a second, and the worst p99 of
 // them in seconds, as far as it is known. broken are how many have a limit that is broken.
 func (k *Kind) Total(all []*Demand) (rate, p99 float64, broken int) {
-	o := k.look(Stand(all))
+	o := k.look(Stand(all), shares{parts, parts})
 	if o.full != nil {
 		return 0, 0, len(all)
 	}
@@ -336,11 +502,17 @@ func (k *Kind) Total(all []*Demand) (rate, p99 float64, broken int) {
 // String says what a pod that fits is to do, in words.
 func (v Verdict) String() string {
 	text := units.Significant(v.Rate) + " operations a second"
+	if v.Drive != "" {
+		text += " on drive " + v.Drive
+	}
 	if !math.IsNaN(v.P99) {
 		text += ", 99 of 100 within " + units.Latency(1e9*v.P99)
 	}
 	if lost := v.Rate - v.Gain; lost > noticeable*v.Rate {
-		text += fmt.Sprintf("; its neighbours do %s fewer", units.Significant(lost))
+		text += fmt.Sprintf("; its neighbors do %s fewer", units.Significant(lost))
+	}
+	if v.Note != "" {
+		text += "; " + v.Note
 	}
 	return text
 }

@@ -49,8 +49,8 @@ func Start(t testing.TB, more ...string) *rest.Config {
 	t.Cleanup(server.Close)
 	select {
 	case <-server.Server.ReadyNotify():
-	case <-time.After(time.Minute):
-		t.Fatal("etcd is not ready after a minute")
+	case <-time.After(5 * time.Minute):
+		t.Fatal("etcd is not ready after five minutes")
 	}
 	storage := storagebackend.NewDefaultConfig("/plimsoll-test", nil)
 	storage.Transport.ServerList = []string{clients.String()}
@@ -106,8 +106,16 @@ func Schedule(t testing.TB, c *rest.Config, plugins runtime.Registry,
 	change ...func(*config.KubeSchedulerConfiguration),
 ) (stop func()) {
 	t.Helper()
+	dynamics := dynamicinformer.NewDynamicSharedInformerFactory(dynamic.NewForConfigOrDie(c), 0)
+	return ScheduleFor(t, kubernetes.NewForConfigOrDie(c), dynamics, plugins, change...)
+}
+
+// ScheduleFor is Schedule for a client, which may be a fake one without the informers of objects of any type.
+func ScheduleFor(t testing.TB, client kubernetes.Interface, dynamics dynamicinformer.DynamicSharedInformerFactory,
+	plugins runtime.Registry, change ...func(*config.KubeSchedulerConfiguration),
+) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	client := kubernetes.NewForConfigOrDie(c)
 	with, err := latest.Default()
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +128,6 @@ func Schedule(t testing.TB, c *rest.Config, plugins runtime.Registry,
 		f(with)
 	}
 	informers := scheduler.NewInformerFactory(client, 0)
-	dynamics := dynamicinformer.NewDynamicSharedInformerFactory(dynamic.NewForConfigOrDie(c), 0)
 	recorders := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
 	err = recorders.StartRecordingToSinkWithContext(ctx)
 	if err != nil {
@@ -128,7 +135,7 @@ func Schedule(t testing.TB, c *rest.Config, plugins runtime.Registry,
 	}
 	s, err := scheduler.New(ctx, client, informers, dynamics, profile.NewRecorderFactory(recorders),
 		scheduler.WithProfiles(with.Profiles...), scheduler.WithFrameworkOutOfTreeRegistry(plugins),
-		scheduler.WithExtenders(with.Extenders...), scheduler.WithKubeConfig(c),
+		scheduler.WithExtenders(with.Extenders...),
 		scheduler.WithPodInitialBackoffSeconds(1), scheduler.WithPodMaxBackoffSeconds(1))
 	if err != nil {
 		t.Fatal(fmt.Errorf("the scheduler does not start: %w", err))

@@ -1,14 +1,16 @@
 // Package limits holds pods to the limits on devices that their annotations name: a plugin
 // of NRI, the interface by which container runtimes tell others what they start.
 //
-// Limits are set between a container's creation and its start: its control group is there,
-// nothing of it runs yet, and what the kernel holds can be read back. A container whose
-// limits are not held does not start, as its neighbours were placed by them. What is
-// limited is the whole disks that the container's volumes stand on, which the runtime
-// names: an annotation names none.
+// With cgroups of version 2, the runtime is asked for limits as it creates a container, so that the plugin needs no
+// rights of its own. With version 1, they are set between a container's creation and its start: its control group is
+// there, and nothing of it runs yet. Either way what the kernel holds is read back before the start. A container whose
+// limits are not held does not start, as its neighbours were placed by them. What is limited is the whole disks that
+// the container's volumes stand on, which the runtime names: an annotation names none. A volume of which nobody knows
+// a disk cannot be limited, and is refused.
 package limits
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +23,11 @@ import (
 
 	"github.com/containerd/nri/pkg/api"
 	"github.com/containerd/nri/pkg/stub"
+	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/blockdev"
-	"plimsoll/internal/cgroup"
-	"plimsoll/internal/hostfs"
+	"plimsoll/internal/host/blockdev"
+	"plimsoll/internal/host/cgroup"
+	"plimsoll/internal/host/hostfs"
 	"plimsoll/internal/result"
 	"plimsoll/kubernetes/iofit"
 )
@@ -34,11 +37,20 @@ type Plugin struct {
 	roots hostfs.Roots
 	log   *slog.Logger
 	limit func(pid int, l result.Limits, devices []string) (readBack result.Limits, err error)
+
+	unified string // where cgroups of version 2 are mounted; "" where version 1 limits devices
+
+	status
 }
 
 // New returns the plugin for the containers of this host.
 func New(log *slog.Logger) *Plugin {
-	return &Plugin{roots: hostfs.Default(), log: log, limit: limit}
+	p := &Plugin{roots: hostfs.Default(), log: log, limit: limit}
+	var st unix.Statfs_t
+	if root := p.roots.InSys("fs/cgroup"); unix.Statfs(root, &st) == nil && st.Type == unix.CGROUP2_SUPER_MAGIC {
+		p.unified = root
+	}
+	return p
 }
 
 // limit limits the control group that a process is in.
@@ -63,6 +75,7 @@ func (p *Plugin) Run(ctx context.Context, socket string) error {
 		default: // it is known
 		}
 	})}
+	p.connected("")
 	if socket != "" {
 		options = append(options, stub.WithSocketPath(socket))
 	}
@@ -74,6 +87,7 @@ func (p *Plugin) Run(ctx context.Context, socket string) error {
 		if err = s.Start(ctx); err != nil {
 			p.log.Warn("The runtime is not reached, and is tried again", "error", err)
 		} else {
+			p.connected(cmp.Or(socket, api.DefaultSocketPath))
 			select {
 			case <-closed:
 				p.log.Warn("The runtime has gone, and is waited for")
@@ -81,6 +95,7 @@ func (p *Plugin) Run(ctx context.Context, socket string) error {
 			}
 			s.Stop()
 		}
+		p.connected("")
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
@@ -89,82 +104,218 @@ func (p *Plugin) Run(ctx context.Context, socket string) error {
 	return nil
 }
 
-// Synchronize sets the limits of what runs already. One that cannot be held is said, and runs on.
+// Synchronize sets the limits of what runs already, where the kernel does not hold them. One that cannot be held is
+// said, and runs on.
 func (p *Plugin) Synchronize(_ context.Context, pods []*api.PodSandbox, containers []*api.Container) (
-	[]*api.ContainerUpdate, error,
+	updates []*api.ContainerUpdate, _ error,
 ) {
+	p.forgetAll()
 	for _, c := range containers {
 		i := slices.IndexFunc(pods, func(o *api.PodSandbox) bool { return o.GetId() == c.GetPodSandboxId() })
 		if i < 0 || c.GetState() != api.ContainerState_CONTAINER_RUNNING {
 			continue
 		}
-		if err := p.set(pods[i], c); err != nil {
+		p.count(pods[i], c)
+		h, err := p.holding(pods[i], c)
+		switch {
+		case err != nil || h == nil:
+		case p.unified == "":
+			err = p.set(h)
+		case p.readBack(h) != nil: // it started while nobody limited it
+			u := &api.ContainerUpdate{}
+			u.SetContainerId(c.GetId())
+			u.AddLinuxUnified("io.max", h.ioMax())
+			updates = append(updates, u)
+		}
+		p.keep(pods[i], c, h, err)
+		if err != nil {
 			p.log.Error("A container that runs is not held to its limits", "pod", name(pods[i]), "container", c.GetName(),
 				"error", err)
 		}
 	}
-	return nil, nil
+	return updates, nil
 }
 
-// CreateContainer refuses a container whose pod says limits that cannot be read.
-func (*Plugin) CreateContainer(_ context.Context, pod *api.PodSandbox, _ *api.Container) (
+// CreateContainer refuses a container whose limits cannot be read or held, and with cgroups of version 2 has the
+// runtime set them.
+func (p *Plugin) CreateContainer(_ context.Context, pod *api.PodSandbox, c *api.Container) (
 	*api.ContainerAdjustment, []*api.ContainerUpdate, error,
 ) {
-	_, err := wanted(pod)
-	return nil, nil, err
+	if p.unified == "" {
+		_, err := wanted(pod)
+		return nil, nil, p.refuse(err)
+	}
+	h, err := p.holding(pod, c)
+	if err != nil || h == nil {
+		return nil, nil, p.refuse(err)
+	}
+	a := &api.ContainerAdjustment{}
+	a.AddLinuxUnified("io.max", h.ioMax())
+	return a, nil, nil
 }
 
-// StartContainer sets the limits of a container that is about to start, and refuses one whose limits are not held.
+// StartContainer refuses a container whose limits the kernel does not hold, and with cgroups of version 1 sets them
+// first.
 func (p *Plugin) StartContainer(_ context.Context, pod *api.PodSandbox, c *api.Container) error {
-	return p.set(pod, c)
+	h, err := p.holding(pod, c)
+	switch {
+	case err != nil || h == nil:
+	case p.unified != "":
+		err = p.readBack(h)
+	default:
+		err = p.set(h)
+	}
+	if err == nil {
+		p.keep(pod, c, h, nil)
+		p.count(pod, c)
+	}
+	return p.refuse(err)
+}
+
+// RemoveContainer forgets a container that is gone.
+func (p *Plugin) RemoveContainer(_ context.Context, _ *api.PodSandbox, c *api.Container) error {
+	p.forget(c.GetId())
+	return nil
+}
+
+// StopContainer forgets a container that is about to end.
+func (p *Plugin) StopContainer(_ context.Context, _ *api.PodSandbox, c *api.Container) ([]*api.ContainerUpdate, error) {
+	p.forget(c.GetId())
+	return nil, nil
 }
 
 // wanted returns the limits on devices that a pod's annotation says.
 func wanted(pod *api.PodSandbox) (result.Limits, error) {
 	l, err := iofit.ParseLimits(pod.GetAnnotations()[iofit.LimitAnnotation])
 	if err != nil {
-		return l, fmt.Errorf("annotation %s of pod %s: %w", iofit.LimitAnnotation, name(pod), err)
+		return l, refusal{unreadable, fmt.Errorf("annotation %s of pod %s: %w", iofit.LimitAnnotation, name(pod), err)}
 	}
 	return result.Limits{Read: l.Read, Write: l.Write}, nil // CPU and memory are the kubelet's
 }
 
 func name(pod *api.PodSandbox) string { return pod.GetNamespace() + "/" + pod.GetName() }
 
-func (p *Plugin) set(pod *api.PodSandbox, c *api.Container) error {
+// holding is a container and the limits that it is to be held to.
+type holding struct {
+	of      string // "container mysql of pod shop/db"
+	limits  result.Limits
+	devices []string // MAJ:MIN
+	pid     int
+	group   string // directory of its cgroup; "" with version 1
+}
+
+// holding returns what a container is to be held to; nil where there is nothing.
+func (p *Plugin) holding(pod *api.PodSandbox, c *api.Container) (*holding, error) {
 	l, err := wanted(pod)
 	if err != nil || l.None() {
-		return err
+		return nil, err
 	}
-	devices, err := p.devices(c)
-	if err != nil {
-		return fmt.Errorf("container %s of pod %s: %w", c.GetName(), name(pod), err)
+	h := &holding{of: fmt.Sprintf("container %s of pod %s", c.GetName(), name(pod)), limits: l, pid: int(c.GetPid())}
+	if h.devices, err = p.devices(pod, c); err != nil {
+		return nil, refusal{unknownDevice, fmt.Errorf("%s: %w", h.of, err)}
 	}
-	if len(devices) == 0 { // such as a sidecar
-		p.log.Info("No volume of the container stands on a device, and nothing is limited", "pod", name(pod), "container",
+	if len(h.devices) == 0 { // such as a sidecar
+		p.log.Info("The container has no volume on a device, and nothing is limited", "pod", name(pod), "container",
 			c.GetName())
-		return nil
+		return nil, nil
 	}
-	if c.GetPid() == 0 {
-		return fmt.Errorf("container %s of pod %s: the runtime does not say which process it is (containerd 2 does)",
-			c.GetName(), name(pod))
+	if p.unified != "" {
+		h.group = filepath.Join(p.unified, groupPath(c.GetLinux().GetCgroupsPath()))
 	}
-	held, err := p.limit(int(c.GetPid()), l, devices)
+	return h, nil
+}
+
+// ioMax returns the limits as io.max has them.
+func (h *holding) ioMax() string {
+	var lines []string
+	for _, d := range h.devices {
+		lines = append(lines, cgroup.IOMax(d, h.limits.Read, h.limits.Write))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// groupPath returns the path of a container's cgroup, as runtimes name it: a path, or what systemd makes of
+// SLICE:PREFIX:NAME, with a slice below those whose names it begins with.
+func groupPath(cgroupsPath string) string {
+	f := strings.Split(cgroupsPath, ":")
+	if len(f) != 3 {
+		return cgroupsPath
+	}
+	dir, slice := "/", strings.TrimSuffix(f[0], ".slice")
+	for i, c := range slice {
+		if c == '-' {
+			dir = filepath.Join(dir, slice[:i]+".slice")
+		}
+	}
+	return filepath.Join(dir, slice+".slice", f[1]+"-"+f[2]+".scope")
+}
+
+// readBack returns what the kernel does not hold of a container's limits.
+func (p *Plugin) readBack(h *holding) error {
+	held, err := cgroup.LimitsAt(h.group)
 	if err != nil {
-		return fmt.Errorf("container %s of pod %s: limits on %s are not held: %w", c.GetName(), name(pod),
-			strings.Join(devices, ", "), err)
+		return refusal{notHeld, fmt.Errorf("%s: what limits it cannot be read back: %w", h.of, err)}
 	}
-	p.log.Info("Limits are held", "pod", name(pod), "container", c.GetName(), "devices", devices, "read", held.Read,
-		"write", held.Write)
+	for _, d := range h.devices {
+		if is := held[d]; is.Read != h.limits.Read || is.Write != h.limits.Write {
+			return refusal{notHeld, fmt.Errorf("%s: limits on %s are not held: io.max of %s is %q there, and not %q", h.of, d,
+				h.group, cgroup.IOMax(d, is.Read, is.Write), cgroup.IOMax(d, h.limits.Read, h.limits.Write))}
+		}
+	}
 	return nil
 }
 
-// noData are mounts of nobody's data, by where the kubelet and containerd keep them: a pod may have its volumes
-// wherever it likes in its containers, and does not choose these.
-var noData = regexp.MustCompile(`/pods/[^/]+/(etc-hosts$|containers/|volumes/kubernetes\.io~(configmap|secret|projected|` +
-	`downward-api)/)|/io\.containerd\.grpc\.v1\.cri/sandboxes/[^/]+/(hostname|resolv\.conf|hosts|shm)$`)
+// set sets the limits of a container with cgroups of version 1.
+func (p *Plugin) set(h *holding) error {
+	if h.pid == 0 {
+		return refusal{notHeld, fmt.Errorf("%s: the runtime does not say which process it is (containerd 2 does)", h.of)}
+	}
+	held, err := p.limit(h.pid, h.limits, h.devices)
+	if err != nil {
+		return refusal{notHeld, fmt.Errorf("%s: limits on %s are not held: %w", h.of, strings.Join(h.devices, ", "), err)}
+	}
+	p.log.Info("Limits are held", "of", h.of, "devices", h.devices, "read", held.Read, "write", held.Write)
+	return nil
+}
+
+// noData are mounts of nobody's data, by where the kubelet and containerd keep them for a pod. It may have its volumes
+// wherever it likes in its containers, and call a directory of the node like these, but does not choose its uid and id.
+var noData = regexp.MustCompile(`/pods/([^/]+)/(?:etc-hosts$|containers/|volumes/kubernetes\.io~(?:configmap|secret|` +
+	`projected|downward-api)/)|/io\.containerd\.grpc\.v1\.cri/sandboxes/([^/]+)/(?:hostname|resolv\.conf|hosts|shm)$`)
+
+// isNoData reports whether what is mounted into a pod is nobody's data.
+func isNoData(pod *api.PodSandbox, source string) bool {
+	of := noData.FindStringSubmatch(source)
+	return of != nil && (of[1] != "" && of[1] == pod.GetUid() || of[2] != "" && of[2] == pod.GetId())
+}
+
+// noDisk returns why what is at a path, and on no device, cannot be limited; nil for what is in memory alone.
+func noDisk(path string) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(path, &st); err != nil {
+		return err
+	}
+	inMemory := []int64{
+		unix.TMPFS_MAGIC,
+		unix.RAMFS_MAGIC,
+		unix.SYSFS_MAGIC,
+		unix.PROC_SUPER_MAGIC,
+		unix.CGROUP_SUPER_MAGIC,
+		unix.CGROUP2_SUPER_MAGIC,
+		unix.HUGETLBFS_MAGIC,
+		unix.BPF_FS_MAGIC,
+		unix.TRACEFS_MAGIC,
+		unix.DEBUGFS_MAGIC,
+		unix.SECURITYFS_MAGIC,
+	}
+	if slices.Contains(inMemory, st.Type) {
+		return nil
+	}
+	return fmt.Errorf("it is on no block device of the node (file system %#x), and nothing limits it there", st.Type)
+}
 
 // devices returns the MAJ:MIN of the whole disks that a container's volumes stand on, and of those that it was given.
-func (p *Plugin) devices(c *api.Container) (all []string, err error) {
+func (p *Plugin) devices(pod *api.PodSandbox, c *api.Container) (all []string, err error) {
 	add := func(majMin, of string) error {
 		disk, err := blockdev.WholeDisk(p.roots, result.Device{MajMin: majMin, Name: of})
 		if err == nil && !slices.Contains(all, disk.MajMin) {
@@ -174,12 +325,16 @@ func (p *Plugin) devices(c *api.Container) (all []string, err error) {
 	}
 	var problems []error
 	for _, m := range c.GetMounts() {
-		if !filepath.IsAbs(m.GetSource()) || m.GetType() != "bind" || noData.MatchString(m.GetSource()) {
+		if !filepath.IsAbs(m.GetSource()) || m.GetType() != "bind" || isNoData(pod, m.GetSource()) {
 			continue
 		}
 		chain, err := blockdev.Chain(p.roots, m.GetSource())
-		if err == nil && len(chain) > 0 && chain[0].MajMin != "" {
+		switch {
+		case err != nil:
+		case len(chain) > 0 && chain[0].MajMin != "":
 			err = add(chain[0].MajMin, chain[0].Name)
+		default:
+			err = noDisk(m.GetSource())
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("which device %s (volume at %s) stands on is not known: %w", m.GetSource(),

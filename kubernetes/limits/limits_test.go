@@ -8,6 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,8 +22,8 @@ import (
 	"github.com/containerd/nri/pkg/api"
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/blockdev"
-	"plimsoll/internal/hostfs"
+	"plimsoll/internal/host/blockdev"
+	"plimsoll/internal/host/hostfs"
 	"plimsoll/internal/result"
 	"plimsoll/kubernetes/iofit"
 )
@@ -53,7 +55,7 @@ func aPlugin() (*Plugin, *limited, *bytes.Buffer) {
 }
 
 func aPod(limits string) *api.PodSandbox {
-	return &api.PodSandbox{Id: "p", Namespace: "shop", Name: "db", Annotations: map[string]string{
+	return &api.PodSandbox{Id: "p", Uid: "1-2", Namespace: "shop", Name: "db", Annotations: map[string]string{
 		iofit.LimitAnnotation: limits}}
 }
 
@@ -105,7 +107,7 @@ func TestDevices(t *testing.T) {
 		{[]*api.Mount{bind(configs, "/etc/app"), bind("/dev/shm", "/cache"),
 			{Type: "proc", Source: "proc", Destination: "/proc"}, bind("data", "/relative")}, nil},
 	} {
-		got, err := p.devices(&api.Container{Mounts: c.mounts})
+		got, err := p.devices(aPod(""), &api.Container{Mounts: c.mounts})
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%v: %v, want %v (%v)", c.mounts, got, c.want, err)
 		}
@@ -114,12 +116,12 @@ func TestDevices(t *testing.T) {
 	if _, err := fmt.Sscanf(majMin, "%d:%d", &major, &minor); err != nil {
 		t.Fatal(err)
 	}
-	got, err := p.devices(&api.Container{Linux: &api.LinuxContainer{Devices: []*api.LinuxDevice{
+	got, err := p.devices(aPod(""), &api.Container{Linux: &api.LinuxContainer{Devices: []*api.LinuxDevice{
 		{Type: "b", Path: "/dev/xvda", Major: major, Minor: minor}, {Type: "c", Path: "/dev/null", Major: 1, Minor: 3}}}})
 	if err != nil || !slices.Equal(got, []string{majMin}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	_, err = p.devices(&api.Container{Mounts: []*api.Mount{bind(filepath.Join(dir, "gone"), "/data")}})
+	_, err = p.devices(aPod(""), &api.Container{Mounts: []*api.Mount{bind(filepath.Join(dir, "gone"), "/data")}})
 	if err == nil || !strings.Contains(err.Error(), "/data") {
 		t.Error(err)
 	}
@@ -174,9 +176,9 @@ func TestThroughNRI(t *testing.T) {
 	ended := make(chan error, 1)
 	until := func(what string, is func() bool) {
 		t.Helper()
-		for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(5 * time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(end) {
-				t.Fatalf("not after half a minute: %s: %q", what, l.seen())
+				t.Fatalf("not after five minutes: %s: %q", what, l.seen())
 			}
 		}
 	}
@@ -265,4 +267,161 @@ func proxy(t *testing.T, from, to string) (cut func()) {
 	}
 	t.Cleanup(cut)
 	return cut
+}
+
+// unified returns a plugin with cgroups of version 2, and what writes the io.max of a container as a kernel would.
+func unified(t *testing.T) (*Plugin, *api.Container, func(string)) {
+	t.Helper()
+	p, _, _ := aPlugin()
+	p.unified = t.TempDir()
+	dir, _ := disk(t)
+	c := &api.Container{Id: "c1", PodSandboxId: "p", Name: "mysql", State: api.ContainerState_CONTAINER_RUNNING,
+		Mounts: []*api.Mount{bind(dir, "/data")},
+		Linux:  &api.LinuxContainer{CgroupsPath: "kubepods-burstable-pod1_2.slice:cri-containerd:c1"}}
+	group := filepath.Join(p.unified, "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice",
+		"cri-containerd-c1.scope")
+	if err := os.MkdirAll(group, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return p, c, func(text string) {
+		if err := os.WriteFile(filepath.Join(group, "io.max"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// With cgroups of version 2 the runtime is asked for limits as it creates a container. What the kernel holds is read
+// back before it starts, and again when the plugin is started anew.
+func TestUnified(t *testing.T) {
+	p, c, kernel := unified(t)
+	_, majMin := disk(t)
+	pod := aPod("read-iops: 300, write-bandwidth: 50MB/s")
+	a, _, err := p.CreateContainer(t.Context(), pod, c)
+	want := majMin + " rbps=max wbps=50000000 riops=300 wiops=max"
+	if err != nil || a.GetLinux().GetResources().GetUnified()["io.max"] != want {
+		t.Fatalf("%v, %v", a, err)
+	}
+	for _, none := range []string{"", "memory: 1GiB"} {
+		if a, _, err := p.CreateContainer(t.Context(), aPod(none), c); err != nil || a != nil {
+			t.Errorf("%q: %v, %v", none, a, err)
+		}
+	}
+	if err := p.StartContainer(t.Context(), pod, c); err == nil || !strings.Contains(err.Error(), "read back") {
+		t.Errorf("it starts although nothing can be read back: %v", err)
+	}
+	for _, wrong := range []string{"", "7:77 riops=300 wbps=50000000", majMin + " rbps=max wbps=max riops=300 wiops=max",
+		majMin + " rbps=max wbps=50000000 riops=301 wiops=max"} {
+		kernel(wrong)
+		if err := p.StartContainer(t.Context(), pod, c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("it starts with %q: %v", wrong, err)
+		}
+	}
+	kernel("7:77 rbps=1 wbps=max riops=max wiops=max\n" + want + "\n")
+	if err := p.StartContainer(t.Context(), pod, c); err != nil {
+		t.Fatal(err)
+	}
+	p.connected(p.unified)
+	if err := p.Ready(); err != nil {
+		t.Error(err)
+	}
+	// Someone else lifts the limit, and the node is ready no more, nor for a plugin that is started anew. That one has
+	// the runtime set it again.
+	kernel("")
+	if err := p.Ready(); err == nil || !strings.Contains(err.Error(), "shop/db") {
+		t.Error(err)
+	}
+	again, _, _ := aPlugin()
+	again.unified = p.unified
+	updates, err := again.Synchronize(t.Context(), []*api.PodSandbox{pod}, []*api.Container{c})
+	if err != nil || len(updates) != 1 || updates[0].GetContainerId() != "c1" ||
+		updates[0].GetLinux().GetResources().GetUnified()["io.max"] != want {
+		t.Fatalf("%v, %v", updates, err)
+	}
+	again.connected(p.unified)
+	if again.Ready() == nil {
+		t.Error("it is ready before the kernel holds what runs")
+	}
+	kernel(want)
+	if err := again.Ready(); err != nil {
+		t.Error(err)
+	}
+	if updates, _ = again.Synchronize(t.Context(), []*api.PodSandbox{pod}, []*api.Container{c}); len(updates) != 0 {
+		t.Errorf("what is held is set again: %v", updates)
+	}
+	if _, err := again.StopContainer(t.Context(), pod, c); err != nil {
+		t.Fatal(err)
+	}
+	kernel("")
+	if err := again.Ready(); err != nil {
+		t.Errorf("what has ended is to be held: %v", err)
+	}
+}
+
+// Where no runtime asks, and where its socket is gone, the plugin is not ready; what it refused is counted by reason.
+func TestStatus(t *testing.T) {
+	p, c, kernel := unified(t)
+	get := func(path string) (int, string) {
+		w := httptest.NewRecorder()
+		p.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		return w.Code, w.Body.String()
+	}
+	if code, text := get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "NRI") {
+		t.Errorf("%d %s", code, text)
+	}
+	socket := filepath.Join(t.TempDir(), "nri.sock")
+	p.connected(socket)
+	if code, text := get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, socket) {
+		t.Errorf("%d %s", code, text)
+	}
+	if err := os.WriteFile(socket, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := get("/readyz"); code != http.StatusOK {
+		t.Errorf("%d %s", code, text)
+	}
+	unknown := &api.Container{Id: "c2", Name: "x", Mounts: []*api.Mount{bind("/gone", "/data")}}
+	for pod, c := range map[*api.PodSandbox]*api.Container{aPod("read-iops: x"): c, aPod("read-iops: 1"): unknown} {
+		if _, _, err := p.CreateContainer(t.Context(), pod, c); err == nil {
+			t.Errorf("%v is created", c)
+		}
+	}
+	kernel("")
+	if err := p.StartContainer(t.Context(), aPod("read-iops: 1"), c); err == nil {
+		t.Error("it starts without its limit")
+	}
+	_, majMin := disk(t)
+	kernel(majMin + " rbps=max wbps=max riops=1 wiops=max")
+	if err := p.StartContainer(t.Context(), aPod("read-iops: 1"), c); err != nil {
+		t.Error(err)
+	}
+	// One that ran before is no longer refused, and counts as not held.
+	unknown.State, unknown.PodSandboxId = api.ContainerState_CONTAINER_RUNNING, "p"
+	if _, err := p.Synchronize(
+		t.Context(),
+		[]*api.PodSandbox{aPod("read-iops: 1")},
+		[]*api.Container{c, unknown},
+	); err != nil {
+		t.Error(err)
+	}
+	_, text := get("/metrics")
+	for _, line := range []string{"plimsoll_limits_ready 0", `plimsoll_limits_containers{held="true"} 1`,
+		`plimsoll_limits_containers{held="false"} 1`, `plimsoll_limits_refused_total{reason="annotation"} 1`,
+		`plimsoll_limits_refused_total{reason="device"} 1`, `plimsoll_limits_refused_total{reason="kernel"} 1`} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("%q is not in %s", line, text)
+		}
+	}
+}
+
+// Names of cgroups as both drivers of the kubelet have them.
+func TestGroupPath(t *testing.T) {
+	for path, want := range map[string]string{
+		"/kubepods/burstable/pod1/c1":             "/kubepods/burstable/pod1/c1",
+		"kubepods-pod1_2.slice:cri-containerd:c1": "/kubepods.slice/kubepods-pod1_2.slice/cri-containerd-c1.scope",
+		"system.slice:crio:c1":                    "/system.slice/crio-c1.scope",
+	} {
+		if got := groupPath(path); got != want {
+			t.Errorf("%s is %s, not %s", path, got, want)
+		}
+	}
 }

@@ -27,10 +27,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/carry"
-	"plimsoll/internal/owner"
+	"plimsoll/internal/lab/tarball"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result/store"
+	"plimsoll/internal/state/filelock"
+	"plimsoll/internal/state/statedir"
+	"plimsoll/internal/state/sudouser"
 )
 
 // Place is where a run of a fleet is on a node.
@@ -84,7 +86,13 @@ func (e Ended) Message() ([]byte, error) {
 	}
 }
 
-const endedName = "ended.json"
+const (
+	endedName = "ended.json"
+	lockName  = "lock" // of the pod that measures
+)
+
+// longestUndo is how long a run may take to undo what it did.
+const longestUndo = 10 * time.Minute
 
 // mostSaid is how much of what a run said is kept.
 const mostSaid = 2 << 10
@@ -104,16 +112,25 @@ func (p Place) Measure(ctx context.Context, experiment string, args []string, ou
 		if err != nil {
 			return err
 		}
-		dir := p.dir()
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		dir, err := statedir.Make(p.Base, p.Node, p.Run)
+		if err != nil {
 			return err
 		}
+		// The pod before this may still undo what it did.
+		release, err := filelock.Hold(ctx, filepath.Join(dir, lockName), longestUndo)
+		if err != nil {
+			return err
+		}
+		defer release()
 		file := filepath.Join(dir, endedName)
 		if read, err := os.ReadFile(file); err == nil {
 			return json.Unmarshal(read, &ended)
 		}
-		command := []string{"run"}
-		if results := filepath.Join(dir, RunName); store.IsRun(results) {
+		command, results := []string{"run"}, filepath.Join(dir, RunName)
+		if store.IsRun(results) {
+			if err := unwritten(ctx, results, out); err != nil {
+				return err
+			}
 			command = append(command, "--resume", results)
 		} else {
 			if text != nil {
@@ -133,7 +150,11 @@ func (p Place) Measure(ctx context.Context, experiment string, args []string, ou
 			return errors.Join(err, ctx.Err())
 		}
 		ended.Said = strings.TrimSpace(strings.ToValidUTF8(said.String(), ""))
-		ended.Results = store.IsRun(filepath.Join(dir, RunName))
+		ended.Results = store.IsRun(results)
+		if ended.Results && store.Summarize(results).Written { // by a process that is not of this pod
+			return fmt.Errorf("plimsoll run ended with status %d while another process writes its results: %s", ended.Code,
+				ended.Said)
+		}
 		read, err := json.Marshal(ended)
 		if err != nil {
 			return err
@@ -143,8 +164,24 @@ func (p Place) Measure(ctx context.Context, experiment string, args []string, ou
 	return ended, err
 }
 
+// unwritten waits until no process writes a run: one whose pod was killed undoes what it did.
+func unwritten(ctx context.Context, results string, out io.Writer) error {
+	for end := time.Now().Add(longestUndo); store.Summarize(results).Written; {
+		if time.Now().After(end) {
+			return fmt.Errorf("a process that no pod has still writes %s, for more than %s: end it", results, longestUndo)
+		}
+		fmt.Fprintln(out, "Waiting for the process that writes this run.")
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	return nil
+}
+
 func write(file string, text []byte) error {
-	return owner.Replace(file, func(w io.Writer) error {
+	return sudouser.Replace(file, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})
@@ -168,7 +205,7 @@ func (p Place) Wait(ctx context.Context) error {
 
 // Send writes the results as an archive of the directory RunName.
 func (p Place) Send(out io.Writer) error {
-	return p.with(func(*os.File) error { return carry.Pack(out, filepath.Join(p.dir(), RunName)) })
+	return p.with(func(*os.File) error { return tarball.Pack(out, filepath.Join(p.dir(), RunName)) })
 }
 
 // Forget removes the run from the node, once its results were taken.
@@ -234,10 +271,11 @@ func (p Place) with(f func(program *os.File) error) error {
 	return <-ended
 }
 
-// enter has this thread, and what it starts, see the node's file systems and control groups.
+// enter has this thread, and what it starts, see the node's file systems and cgroups.
 func enter(host string) error {
 	// The root is moved, and not changed by chroot: runc, which moves it too, starts no containers in one.
-	// What the node mounts later is seen here, and what is mounted here ends with this.
+	// What the node mounts and unmounts later is so here, where the volume is propagated, and what is mounted here ends
+	// with this.
 	for _, step := range []func() error{
 		func() error { return unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS) },
 		func() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "") },
@@ -261,12 +299,12 @@ func enter(host string) error {
 	}
 	defer there.Close()
 	if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWCGROUP); err != nil {
-		return fmt.Errorf("enter the node's control groups: %w: the pod is to be privileged", err)
+		return fmt.Errorf("enter the node's cgroups: %w: the pod is to be privileged", err)
 	}
 	return nil
 }
 
-// Exec has this program start anew with the node's file systems and control groups, and with
+// Exec has this program start anew with the node's file systems and cgroups, and with
 // other arguments. It returns only where that fails.
 func Exec(host string, args ...string) error {
 	runtime.LockOSThread()
@@ -288,13 +326,13 @@ func (p Place) install(from *os.File) (to string, err error) {
 	if _, err := io.Copy(hash, from); err != nil {
 		return "", err
 	}
-	dir := filepath.Join(p.Base, programs, hex.EncodeToString(hash.Sum(nil))[:16])
+	dir, err := statedir.Make(p.Base, programs, hex.EncodeToString(hash.Sum(nil))[:16])
+	if err != nil {
+		return "", err
+	}
 	to = filepath.Join(dir, "plimsoll")
 	if _, err := os.Stat(to); err == nil {
 		return to, nil
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
 	}
 	if _, err := from.Seek(0, io.SeekStart); err != nil {
 		return "", err

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -14,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"plimsoll/internal/carry"
+	"plimsoll/internal/lab/tarball"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 )
@@ -42,9 +43,11 @@ func plimsoll(args []string) int {
 		<-told
 		return 130
 	case args[0] == "run" && args[1] == "--resume":
-		if !store.IsRun(args[2]) {
+		s, err := store.Open(args[2])
+		if err != nil {
 			return 1
 		}
+		_ = s.Close()
 		return 5
 	case args[0] == "run":
 		made(args[3])
@@ -100,7 +103,7 @@ func TestMeasureSendForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	into := t.TempDir()
-	if _, err := carry.Extract(&archive, RunName, into, 1<<20); err != nil {
+	if _, err := tarball.Extract(&archive, RunName, into, 1<<20); err != nil {
 		t.Fatal(err)
 	}
 	if run, err := store.Read(filepath.Join(into, RunName)); err != nil || run.ID != "r" {
@@ -160,6 +163,43 @@ func TestMeasureGoesOn(t *testing.T) {
 	next, err := p.Measure(t.Context(), "forever", nil, io.Discard)
 	if err != nil || next.Code != 5 || !next.Results {
 		t.Errorf("%+v, %v", next, err)
+	}
+}
+
+// A pod that follows one whose program still undoes what it did waits for that, and takes no run for ended that another
+// process writes.
+func TestMeasureWaitsForWhoWrites(t *testing.T) {
+	p := place(t)
+	if err := os.MkdirAll(p.dir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Create(filepath.Join(p.dir(), RunName), result.Run{ID: "r", Status: result.RunComplete})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, w := io.Pipe()
+	said := bufio.NewScanner(out)
+	type measured struct {
+		Ended
+		err error
+	}
+	ended := make(chan measured, 1)
+	go func() {
+		e, err := p.Measure(t.Context(), "forever", nil, w)
+		_ = w.Close()
+		ended <- measured{e, err}
+	}()
+	waited := false
+	for said.Scan() {
+		if !waited && strings.HasPrefix(said.Text(), "Waiting for") {
+			waited = true
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := <-ended; got.err != nil || got.Code != 5 || !waited {
+		t.Errorf("%+v, it waited: %t", got, waited)
 	}
 }
 

@@ -35,6 +35,22 @@ import (
 	"plimsoll/kubernetes/kubetest"
 )
 
+// TestMain has the tests in a mount namespace of their own, whose mounts are shared as systemd has those of a host.
+// Pods that see what their node mounts cannot be made elsewhere. The machine sees nothing of it.
+func TestMain(m *testing.M) {
+	const inside = "PLIMSOLL_NODETEST_INSIDE"
+	if os.Getenv("PLIMSOLL_KUBE_BIN") != "" && os.Getuid() == 0 && os.Getenv(inside) == "" {
+		unshare, err := exec.LookPath("unshare")
+		if err == nil {
+			err = syscall.Exec(unshare, append([]string{"unshare", "--mount", "--propagation", "shared", os.Args[0]},
+				os.Args[1:]...), append(os.Environ(), inside+"=1"))
+		}
+		fmt.Fprintln(os.Stderr, "nodetest: no mount namespace of its own:", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
 // cluster is a control plane and its nodes. It ends with the test, and leaves nothing.
 type cluster struct {
 	t          *testing.T
@@ -76,7 +92,7 @@ func start(t *testing.T) *cluster {
 	}
 	manager := k.run("controller-manager", "hyperkube", "kube-controller-manager", "--kubeconfig="+k.kubeconfig,
 		"--secure-port=0", "--leader-elect=false", "--controllers=job-controller,garbage-collector-controller,"+
-			"pod-garbage-collector-controller,node-lifecycle-controller,taint-eviction-controller")
+			"pod-garbage-collector-controller,daemonset-controller,node-lifecycle-controller,taint-eviction-controller")
 	t.Cleanup(manager.stop)
 	return k
 }
@@ -161,7 +177,7 @@ func (p *process) stop() {
 	_ = p.c.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		p.kill()
 	}
 	if text, err := os.ReadFile(p.log); p.t.Failed() && err == nil {
@@ -196,14 +212,14 @@ func (k *cluster) add(index int, kind string, images ...string) *worker {
 		"ADDRESS", n.name, "GROUP", n.group(), "PORT", strconv.Itoa(free(k.t, n.name))).Replace(kubeletConfig))
 	k.t.Cleanup(n.remove)
 	n.runtime = k.run("containerd"+n.name, "containerd", "--config", filepath.Join(n.dir, "containerd.toml"))
-	until(k.t, 20*time.Second, "containerd answers", func() error { return n.ctr("version") })
+	until(k.t, "containerd answers", func() error { return n.ctr("version") })
 	for _, i := range images {
 		if err := n.ctr("--namespace", "k8s.io", "images", "import", i); err != nil {
 			k.t.Fatal(err)
 		}
 	}
 	n.startKubelet()
-	until(k.t, time.Minute, "node "+n.name+" is ready", func() error {
+	until(k.t, "node "+n.name+" is ready", func() error {
 		got, err := k.client.CoreV1().Nodes().Get(k.t.Context(), n.name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -240,12 +256,12 @@ func free(t *testing.T, address string) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// group is the control group of the node's pods.
+// group is the cgroup of the node's pods.
 func (n *worker) group() string {
 	return "plimsoll-" + filepath.Base(n.cluster.dir) + "-" + filepath.Base(n.dir)
 }
 
-// groups are the directories of the node's control groups, in every hierarchy.
+// groups are the directories of the node's cgroups, in every hierarchy.
 func (n *worker) groups() []string {
 	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
 		return []string{filepath.Join("/sys/fs/cgroup", n.group())}
@@ -263,7 +279,7 @@ func (n *worker) groups() []string {
 	return dirs
 }
 
-// cgroup makes the control groups: a kubelet makes those below, and not their root.
+// cgroup makes the cgroups: a kubelet makes those below, and not their root.
 func (n *worker) cgroup() {
 	for _, dir := range n.groups() {
 		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as others are
@@ -314,11 +330,11 @@ func (n *worker) remove() {
 		}
 	}
 	for _, dir := range n.groups() {
-		until(n.t, 10*time.Second, "control group "+dir+" is gone", func() error { return removeGroup(dir) })
+		until(n.t, "cgroup "+dir+" is gone", func() error { return removeGroup(dir) })
 	}
 }
 
-// removeGroup removes a control group and those below it.
+// removeGroup removes a cgroup and those below it.
 func removeGroup(dir string) error {
 	var all []string
 	err := filepath.WalkDir(dir, func(at string, d fs.DirEntry, err error) error {
@@ -363,8 +379,11 @@ func (n *worker) ctr(args ...string) error {
 	return err
 }
 
+// longest ends a wait that would have no end.
+const longest = 5 * time.Minute
+
 // until waits until something holds.
-func until(t *testing.T, longest time.Duration, what string, holds func() error) {
+func until(t *testing.T, what string, holds func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()

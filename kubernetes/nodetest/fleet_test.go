@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -38,11 +37,7 @@ func fleetOf(t *testing.T) (*cluster, []*worker) {
 	for i := range 2 {
 		nodes = append(nodes, k.add(i, "storage", pause, agent))
 	}
-	apply := exec.CommandContext(t.Context(), filepath.Join(k.bin, "hyperkube"), //nolint:gosec // ours
-		"kubectl", "--kubeconfig", k.kubeconfig, "apply", "-k", "../manifests/fleet")
-	if text, err := apply.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
+	k.kubectl("apply", "-k", "../manifests/fleet")
 	// All that follows is done as the account that the manifests have for it.
 	as := kubetest.Kubeconfig(k.config)
 	as.AuthInfos["u"].Impersonate = "system:serviceaccount:" + fleet.Namespace + ":fleet"
@@ -50,9 +45,9 @@ func fleetOf(t *testing.T) (*cluster, []*worker) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // no test leaves a node as it was not
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), longest)
 		defer cancel()
-		text, _ := k.plimsoll(ctx, "fleet", "clean").CombinedOutput()
+		text, _ := k.plimsoll(ctx, "fleet", "clean", "--all").CombinedOutput()
 		if t.Failed() {
 			t.Logf("fleet clean: %s", text)
 		}
@@ -72,6 +67,12 @@ func (k *cluster) plimsoll(ctx context.Context, args ...string) *exec.Cmd {
 	c.Dir = k.dir
 	c.Cancel = func() error { return c.Process.Kill() }
 	return c
+}
+
+// fleetRun has both nodes measured at once. The disk of this machine may be as full as it is.
+func (k *cluster) fleetRun(ctx context.Context, out string, experiment ...string) *exec.Cmd {
+	return k.plimsoll(ctx, append([]string{"fleet", "run", "--nodes", "plimsoll.dev/kind=storage", "--parallel", "2",
+		"--image", "test.invalid/agent:1", "--keep-free", "0%", "--out", out}, experiment...)...)
 }
 
 // experiment writes one of so many trials of a second, each in a directory of this machine.
@@ -112,14 +113,13 @@ func results(t *testing.T, dir string, trials int, nodes ...*worker) {
 func TestFleetRun(t *testing.T) {
 	k, nodes := fleetOf(t)
 	out := filepath.Join(k.dir, "out")
-	text, err := k.plimsoll(t.Context(), "fleet", "run", k.experiment(4), "--nodes", "plimsoll.dev/kind=storage",
-		"--image", "test.invalid/agent:1", "--out", out, "--cordon").CombinedOutput()
+	text, err := k.fleetRun(t.Context(), out, k.experiment(4), "--cordon").CombinedOutput()
 	t.Logf("%s", text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	results(t, out, 4, nodes...)
-	for _, want := range []string{"2 nodes of kind storage", "127.0.0.2: measuring", "127.0.0.3: done (2 of 2"} {
+	for _, want := range []string{"2 nodes of kind storage", ": done (2 of 2 nodes ended)"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("it does not say %q", want)
 		}
@@ -144,7 +144,7 @@ func (k *cluster) nothingLeft() {
 	if err != nil || string(status) != "No node is measured.\n" {
 		k.t.Errorf("%v: %s", err, status)
 	}
-	text, err := k.plimsoll(k.t.Context(), "fleet", "clean", "--nodes", "plimsoll.dev/kind=storage", "--image",
+	text, err := k.plimsoll(k.t.Context(), "fleet", "clean", "--all", "--nodes", "plimsoll.dev/kind=storage", "--image",
 		"test.invalid/agent:1").CombinedOutput()
 	if err != nil || !strings.Contains(string(text), "127.0.0.2 is clean") ||
 		!strings.Contains(string(text), "127.0.0.3 is clean") {
@@ -161,14 +161,13 @@ func TestFleetRunIsKilled(t *testing.T) {
 	k, nodes := fleetOf(t)
 	out, trials := filepath.Join(k.dir, "out"), 20
 	ctx, kill := context.WithCancel(t.Context())
-	first := k.plimsoll(ctx, "fleet", "run", k.experiment(trials), "--nodes", "plimsoll.dev/kind=storage", "--image",
-		"test.invalid/agent:1", "--out", out)
+	first := k.fleetRun(ctx, out, k.experiment(trials))
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}
 	on := func(n *worker) string { return filepath.Join(node.Base, n.name) }
 	for _, n := range nodes {
-		until(t, time.Minute, n.name+" is measured", func() error {
+		until(t, n.name+" is measured", func() error {
 			if all := processes(on(n)); len(all) == 0 {
 				return errors.New("there is no process")
 			}
@@ -179,24 +178,30 @@ func TestFleetRunIsKilled(t *testing.T) {
 	_ = first.Wait()
 
 	// Another run cannot measure them meanwhile.
-	second, err := k.plimsoll(t.Context(), "fleet", "run", k.experiment(trials), "--nodes", "plimsoll.dev/kind=storage",
-		"--image", "test.invalid/agent:1", "--out", out+"2").CombinedOutput()
+	second, err := k.fleetRun(t.Context(), out+"2", k.experiment(trials)).CombinedOutput()
 	if err == nil || !strings.Contains(string(second), "it is measured by run small-") {
 		t.Errorf("%v: %s", err, second)
 	}
 
-	for _, n := range nodes {
-		until(t, time.Minute, n.name+" did some trials", func() error {
+	did := func(n *worker, most int) (done int) { // waits until it did so many trials, or all
+		until(t, fmt.Sprintf("%s did %d trials", n.name, most), func() error {
 			all, _ := filepath.Glob(filepath.Join(on(n), "*", node.RunName))
 			if len(all) != 1 {
 				return fmt.Errorf("there are %d runs", len(all))
 			}
 			run, err := store.Read(all[0])
-			if err == nil && run.Done() < 2 {
-				err = fmt.Errorf("%d are done", run.Done())
+			if err == nil {
+				done = run.Done()
+			}
+			if err == nil && done < min(most, trials) {
+				err = fmt.Errorf("%d are done", done)
 			}
 			return err
 		})
+		return done
+	}
+	for _, n := range nodes {
+		did(n, 2)
 	}
 	for _, pid := range processes(on(nodes[0])) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -204,7 +209,7 @@ func TestFleetRunIsKilled(t *testing.T) {
 		}
 	}
 	nodes[1].kubelet.kill()
-	time.Sleep(2 * time.Second)
+	did(nodes[1], did(nodes[1], 2)+1) // it goes on without
 	nodes[1].startKubelet()
 
 	text, err := k.plimsoll(t.Context(), "fleet", "run", "--resume", out).CombinedOutput()
@@ -216,26 +221,71 @@ func TestFleetRunIsKilled(t *testing.T) {
 	k.nothingLeft()
 }
 
+// Pods are deleted while they measure, as kubectl does it and a drain: each next pod begins when the one before has
+// undone what it did, and the runs are whole.
+func TestFleetPodsAreDeleted(t *testing.T) {
+	k, nodes := fleetOf(t)
+	out, trials := filepath.Join(k.dir, "out"), 12
+	run := k.fleetRun(t.Context(), out, k.experiment(trials))
+	var said bytes.Buffer
+	run.Stdout, run.Stderr = &said, &said
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pods := k.client.CoreV1().Pods(fleet.Namespace)
+	for _, n := range nodes {
+		until(t, n.name+" did two trials", func() error {
+			all, _ := filepath.Glob(filepath.Join(node.Base, n.name, "*", node.RunName))
+			if len(all) != 1 {
+				return fmt.Errorf("there are %d runs", len(all))
+			}
+			got, err := store.Read(all[0])
+			if err == nil && got.Done() < 2 {
+				err = fmt.Errorf("%d are done", got.Done())
+			}
+			return err
+		})
+	}
+	all, err := pods.List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(all.Items) != len(nodes) {
+		t.Fatalf("%d pods, %v", len(all.Items), err)
+	}
+	for _, p := range all.Items {
+		if err := pods.Delete(t.Context(), p.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = run.Wait()
+	t.Logf("%s", said.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(said.String(), "trials are missing") {
+		t.Error("a run that was cut off is taken for ended")
+	}
+	results(t, out, trials, nodes...)
+	k.nothingLeft()
+}
+
 // fleet clean ends what is under way, and each node undoes what it did.
 func TestFleetClean(t *testing.T) {
 	k, nodes := fleetOf(t)
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
-	run := k.plimsoll(ctx, "fleet", "run", k.experiment(500), "--nodes", "plimsoll.dev/kind=storage", "--image",
-		"test.invalid/agent:1", "--out", filepath.Join(k.dir, "out"))
+	run := k.fleetRun(ctx, filepath.Join(k.dir, "out"), k.experiment(500))
 	var said bytes.Buffer
 	run.Stderr = &said
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, time.Minute, "both nodes are measured", func() error {
+	until(t, "both nodes are measured", func() error {
 		status, err := k.plimsoll(t.Context(), "fleet", "status").CombinedOutput()
 		if err != nil || strings.Count(string(status), "measuring") != len(nodes) {
 			return fmt.Errorf("%v: %s", err, status) //nolint:errorlint // there may be none
 		}
 		return nil
 	})
-	text, err := k.plimsoll(t.Context(), "fleet", "clean").CombinedOutput()
+	text, err := k.plimsoll(t.Context(), "fleet", "clean", "--all").CombinedOutput()
 	if err != nil || !strings.Contains(string(text), "Nothing of fleets is left.") {
 		t.Errorf("%v: %s", err, text)
 	}
@@ -248,23 +298,27 @@ func TestFleetClean(t *testing.T) {
 	k.nothingLeft()
 }
 
-// Whatever experiment is asked for runs on both nodes: make kube-test FLEET="density --budget 6m".
+// Whatever experiment is asked for runs on both nodes: make kube-test FLEET="node --budget 8m". Without, a few mixes of
+// node do. The model that is made of node places pods.
 func TestFleetRunOf(t *testing.T) {
 	asked := strings.Fields(os.Getenv("PLIMSOLL_FLEET"))
 	if len(asked) == 0 {
-		t.Skip("PLIMSOLL_FLEET names no experiment")
+		asked = []string{"node", "--only", "randread-max,randwrite-max,C,C-small-1,C-small-2,C-large-1", "--repeat", "1",
+			"--runtime", "500ms"}
 	}
 	k, nodes := fleetOf(t)
 	out := os.Getenv("PLIMSOLL_FLEET_OUT")
 	if out == "" {
 		out = filepath.Join(k.dir, "out")
 	}
-	text, err := k.plimsoll(t.Context(), append([]string{"fleet", "run", "--nodes", "plimsoll.dev/kind=storage", "--image",
-		"test.invalid/agent:1", "--out", out}, asked...)...).CombinedOutput()
+	text, err := k.fleetRun(t.Context(), out, asked...).CombinedOutput()
 	t.Logf("%s", text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	results(t, out, 1, nodes...)
 	k.nothingLeft()
+	if asked[0] == "node" {
+		k.placedBy(out)
+	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"plimsoll/internal/image"
-	"plimsoll/internal/image/imagetest"
+	"plimsoll/internal/stack/image"
+	"plimsoll/internal/testkit/imagetest"
 )
 
 // image makes the archive of an image of files of this host, by their paths in it.

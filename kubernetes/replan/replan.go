@@ -9,30 +9,86 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	policyv1 "k8s.io/client-go/listers/policy/v1"
 	schedulingv1 "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	volumehelper "k8s.io/component-helpers/storage/volume"
 	"k8s.io/klog/v2"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/placement"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/units/plural"
 	"plimsoll/kubernetes/iofit"
 )
 
-// Cluster is what a plan of a cluster is made from.
+// State is what a cluster has. Nodes are all of them, as those that play no part count for the spread of pods.
+type State struct {
+	Nodes   []*corev1.Node
+	Pods    []*corev1.Pod
+	Claims  iofit.Claims
+	Budgets policyv1.PodDisruptionBudgetLister
+
+	Selector  labels.Selector // of nodes that a plan is of
+	MoveLocal bool            // pods may leave volumes on drives of their nodes: their data is copied
+}
+
+// Rules decide where a pod may stand, as the cluster's scheduler does, and follow moves.
+type Rules interface {
+	// Move moves a pod to a node, from where it stood in the last state. why is why it may not stand there, and then it
+	// stays; "" where it may. No node is nowhere.
+	Move(pod *corev1.Pod, node string) (why string)
+}
+
+// NewRules returns how rules of a state are made, with more informers of the factory, which the caller starts.
+type NewRules func(context.Context, kubernetes.Interface, informers.SharedInformerFactory) (func(*State) (Rules, error),
+	error)
+
+// Cluster has the nodes, pods and models that a plan of a cluster is made from.
 type Cluster struct {
 	Fleet *placement.Fleet
 	Model *model.Model // whose classes are those that the models of all kinds know, and that knows nothing else
 	Left  []string     // what plays no part in it, and why
+	Stay  []string     // what does not move, or not to a node, and why
+
+	stay    because
+	state   *State
+	rules   func(*State) (Rules, error)
+	able    []*corev1.Node
+	kinds   map[string]*iofit.Kind
+	members map[group][]*corev1.Pod
+	pods    map[string][]*corev1.Pod // by the name of the fleet's containers
 }
 
-// Read reads nodes, pods and models of a cluster, nodes by a label selector.
-func Read(ctx context.Context, client kubernetes.Interface, namespace, selector string) (*Cluster, error) {
+// patience is how long a cluster may take to say what it has.
+const patience = time.Minute
+
+// Read reads nodes, pods, volumes and models of a cluster, into what the state does not have yet.
+func Read(ctx context.Context, client kubernetes.Interface, namespace string, state State, rules NewRules) (
+	*Cluster, error,
+) {
+	var of func(*State) (Rules, error)
+	kinds, err := state.Read(ctx, client, namespace, func(f informers.SharedInformerFactory) (err error) {
+		of, err = rules(ctx, client, f)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return Of(&state, kinds, of)
+}
+
+// Read reads the nodes, pods and volumes of a cluster, and returns the kinds of nodes of which there are models. Others
+// may ask the factory for more, which is read as well.
+func (state *State) Read(ctx context.Context, client kubernetes.Interface, namespace string,
+	more func(informers.SharedInformerFactory) error,
+) (map[string]*iofit.Kind, error) {
 	models, err := client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: iofit.KindLabel})
 	if err != nil {
 		return nil, fmt.Errorf("read the models in namespace %s: %w", namespace, err)
@@ -48,83 +104,132 @@ func Read(ctx context.Context, client kubernetes.Interface, namespace, selector 
 	if len(kinds) == 0 {
 		return nil, fmt.Errorf("namespace %s has no model: plimsoll-kubernetes fleet fit writes one", namespace)
 	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
+	factory := informers.NewSharedInformerFactory(client, 0)
+	core := factory.Core().V1()
+	nodes, pods := core.Nodes().Lister(), core.Pods().Lister()
+	state.Claims = iofit.Claims{Claims: core.PersistentVolumeClaims().Lister(), Volumes: core.PersistentVolumes().Lister(),
+		Classes: factory.Storage().V1().StorageClasses().Lister()}
+	state.Budgets = factory.Policy().V1().PodDisruptionBudgets().Lister()
+	if err := more(factory); err != nil {
+		return nil, err
+	}
+	waited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	factory.Start(ctx.Done())
+	for kind, read := range factory.WaitForCacheSync(waited.Done()) {
+		if !read {
+			return nil, fmt.Errorf("%v of the cluster cannot be listed within %s: who plans needs the right to list and watch "+
+				"them (ClusterRole system:kube-scheduler has all but PodDisruptionBudgets)", kind, patience)
+		}
+	}
+	if state.Nodes, err = nodes.List(labels.Everything()); err != nil {
 		return nil, fmt.Errorf("read nodes: %w", err)
 	}
-	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
-	if err != nil {
+	if state.Pods, err = pods.List(labels.Everything()); err != nil {
 		return nil, fmt.Errorf("read pods: %w", err)
 	}
-	return Of(nodes.Items, pods.Items, kinds)
+	return kinds, nil
 }
 
 // group is equal pods: of one controller, with the same demand, that may stand on the same nodes.
 type group struct {
 	name   string
 	demand *iofit.Demand
-	rule   string // which nodes they may stand on, in the order of nodes: "110"
+	rule   string // where they may stand, a character for each node, in the order of nodes: see rule
 	apart  bool
 }
 
 // mostGroups is how many kinds of hosts a plan tells apart.
 const mostGroups = 200
 
-// Of returns the cluster of some nodes and pods. The error says why there is nothing to plan.
-func Of(nodes []corev1.Node, pods []corev1.Pod, kinds map[string]*iofit.Kind) (*Cluster, error) {
-	c := &Cluster{Fleet: &placement.Fleet{Objective: placement.Throughput}}
-	left := map[string][]string{} // reason: of whom
-	var able []corev1.Node
-	for _, n := range nodes {
-		switch kind := iofit.KindOf(&n); {
+// because lists whom something is said of, by what is said.
+type because map[string][]string
+
+func (b because) add(why, of string) { b[why] = append(b[why], of) }
+
+func (b because) lines() (all []string) {
+	for _, why := range slices.Sorted(maps.Keys(b)) {
+		slices.Sort(b[why])
+		all = append(all, fmt.Sprintf("%s: %s", plural.And(first(b[why], 5)), why))
+	}
+	return all
+}
+
+// Of returns the cluster of a state. The error says why there is nothing to plan.
+func Of(state *State, kinds map[string]*iofit.Kind, rules func(*State) (Rules, error)) (*Cluster, error) {
+	c := &Cluster{state: state, kinds: kinds, rules: rules, stay: because{}, members: map[group][]*corev1.Pod{},
+		Model: classes(kinds)}
+	left := because{}
+	at := map[string]*corev1.Node{}
+	for _, n := range state.Nodes {
+		switch kind := iofit.KindOf(n); {
+		case !state.Selector.Matches(labels.Set(n.Labels)):
 		case kinds[kind] == nil:
-			left[fmt.Sprintf("there is no model of nodes of kind %q", kind)] = append(left[fmt.Sprintf(
-				"there is no model of nodes of kind %q", kind)], "node "+n.Name)
+			left.add(fmt.Sprintf("there is no model of nodes of kind %q", kind), "node "+n.Name)
 		case n.Spec.Unschedulable:
-			left["it is cordoned"] = append(left["it is cordoned"], "node "+n.Name)
+			left.add("it is cordoned", "node "+n.Name)
 		default:
-			able = append(able, n)
+			c.able = append(c.able, n)
+			at[n.Name] = n
 		}
 	}
-	slices.SortFunc(able, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
-	c.Model = classes(kinds)
+	slices.SortFunc(c.able, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	knows := func(class string) bool {
 		return slices.ContainsFunc(c.Model.Classes, func(f model.Fitted) bool { return f.Name == class })
 	}
-	at := map[string]bool{}
-	for _, n := range able {
-		at[n.Name] = true
-	}
-	members := map[group][]*corev1.Pod{}
-	for i := range pods {
-		p := &pods[i]
+	holders := slices.DeleteFunc(slices.Clone(state.Pods), func(p *corev1.Pod) bool { return !iofit.IsHolder(p) })
+	held := !slices.ContainsFunc(c.able, func(n *corev1.Node) bool { return !iofit.Holds(n, slices.Values(holders)) })
+	users := usersOfClaims(state.Pods)
+	for _, p := range state.Pods {
 		d, err := iofit.DemandOf(p)
-		over := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed || p.DeletionTimestamp != nil
-		why := ""
+		why, name := "", "pod "+p.Namespace+"/"+p.Name
 		switch {
-		case err == nil && d == nil || over:
+		case err == nil && d == nil || over(p):
 			continue
 		case err != nil:
 			why = err.Error()
 		case !knows(d.Class):
 			why = fmt.Sprintf("no model knows a class %q", d.Class)
-		case p.Spec.NodeName != "" && !at[p.Spec.NodeName]:
+		case p.Spec.NodeName != "" && at[p.Spec.NodeName] == nil:
 			why = "its node plays no part"
-		default:
-			g := group{name: p.Namespace + "/" + owner(p), demand: d, rule: rule(p, able), apart: apart(p)}
-			members[g] = append(members[g], p)
+		}
+		if why != "" {
+			left.add(why, name)
 			continue
 		}
-		left[why] = append(left[why], "pod "+p.Namespace+"/"+p.Name)
+		stays := ""
+		if on := at[p.Spec.NodeName]; on != nil {
+			stays = c.stays(p, on, users)
+		}
+		if stays != "" {
+			c.stay.add(stays, name)
+		}
+		rule := c.rule(p, d, stays != "")
+		d = d.On(held) // not everywhere, and the pod may go there
+		c.put(group{name: p.Namespace + "/" + owner(p), demand: d, rule: rule, apart: apart(p)}, p)
 	}
-	for _, why := range slices.Sorted(maps.Keys(left)) {
-		c.Left = append(c.Left, fmt.Sprintf("%s: %s", plural.And(first(left[why], 5)), why))
-	}
-	if len(able) == 0 || len(members) == 0 {
+	c.Left, c.Stay = left.lines(), c.stay.lines()
+	if len(c.able) == 0 || len(c.members) == 0 {
 		return nil, fmt.Errorf("there is nothing to plan: %d nodes have a model, and %d kinds of pods a class that is "+
-			"known%s", len(able), len(members), strings.Join(append([]string{""}, c.Left...), "\n  "))
+			"known%s", len(c.able), len(c.members), strings.Join(append([]string{""}, c.Left...), "\n  "))
 	}
-	return c, c.fill(able, members, kinds)
+	return c, c.fill()
+}
+
+// over reports whether a pod has ended, or is about to.
+func over(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed || p.DeletionTimestamp != nil
+}
+
+// put puts a pod into the group of its equals.
+func (c *Cluster) put(g group, p *corev1.Pod) {
+	for o := range c.members {
+		if o.demand.Sign() == g.demand.Sign() {
+			g.demand = o.demand // equal demands are one
+			break
+		}
+	}
+	c.members[g] = append(c.members[g], p)
 }
 
 // first returns the first so many, and how many more there are.
@@ -151,26 +256,27 @@ func classes(kinds map[string]*iofit.Kind) *model.Model {
 
 // fill makes hosts of nodes, those that the same pods may stand on and that are of one kind
 // together, and containers of pods.
-func (c *Cluster) fill(nodes []corev1.Node, members map[group][]*corev1.Pod, kinds map[string]*iofit.Kind) error {
-	groups := slices.SortedFunc(maps.Keys(members), func(a, b group) int {
+func (c *Cluster) fill() error {
+	c.Fleet, c.pods = &placement.Fleet{Objective: placement.Throughput}, map[string][]*corev1.Pod{}
+	groups := slices.SortedFunc(maps.Keys(c.members), func(a, b group) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(fmt.Sprint(*a.demand), fmt.Sprint(*b.demand)),
 			cmp.Compare(a.rule, b.rule))
 	})
-	allowed := make([]map[int]bool, len(groups)) // hosts, by group
+	allowed, drives := make([]map[int]bool, len(groups)), make([]map[int]int, len(groups)) // by group, of hosts
 	type key struct{ kind, who string }
 	hosts := map[key]int{}
 	of := map[string]int{} // host's number by the name of a node
-	for i, n := range nodes {
+	for i, n := range c.able {
 		var who strings.Builder
 		for _, g := range groups {
 			who.WriteByte(g.rule[i])
 		}
-		k := key{iofit.KindOf(&n), who.String()}
+		k := key{iofit.KindOf(n), who.String()}
 		h, ok := hosts[k]
 		if !ok {
 			h = len(c.Fleet.Hosts)
 			hosts[k] = h
-			kind := kinds[k.kind]
+			kind := c.kinds[k.kind]
 			name := k.kind
 			if same := slices.ContainsFunc(c.Fleet.Hosts, func(o placement.Hosts) bool { return o.Name == name }); same {
 				name = fmt.Sprintf("%s, as %s", k.kind, n.Name) // other pods may stand there
@@ -181,46 +287,61 @@ func (c *Cluster) fill(nodes []corev1.Node, members map[group][]*corev1.Pod, kin
 		c.Fleet.Hosts[h].Names = append(c.Fleet.Hosts[h].Names, n.Name)
 		of[n.Name] = h
 		for j := range groups {
-			if who.String()[j] == '1' {
-				if allowed[j] == nil {
-					allowed[j] = map[int]bool{}
-				}
-				allowed[j][h] = true
+			switch on := who.String()[j]; on {
+			case nowhere:
+				continue
+			case anyDrive:
+			default:
+				drives[j] = with(drives[j], h, int(on-firstDrive))
 			}
+			allowed[j] = with(allowed[j], h, true)
 		}
 	}
 	if len(c.Fleet.Hosts) > mostGroups {
-		return fmt.Errorf("pods name so many nodes by themselves (node selectors, taints, DaemonSets) that %d of %d nodes "+
-			"are unlike all others, and a plan tells %d kinds apart: plan for fewer with --nodes", len(c.Fleet.Hosts),
-			len(nodes), mostGroups)
+		return fmt.Errorf(
+			"pods name so many nodes by themselves (node selectors, taints, DaemonSets, local volumes) that %d "+
+				"of %d nodes are unlike all others, and a plan shows %d kinds apart: plan for fewer with --nodes",
+			len(c.Fleet.Hosts),
+			len(c.able),
+			mostGroups,
+		)
 	}
 	names := map[string]int{}
 	for j, g := range groups {
 		name := g.name
 		if names[name]++; names[name] > 1 {
-			name = fmt.Sprintf("%s (%d)", name, names[name]) // a rollout has changed what they say
+			name = fmt.Sprintf("%s (%d)", name, names[name]) // a rollout has changed what they say, or they stay elsewhere
 		}
 		d := g.demand
 		class := slices.IndexFunc(c.Model.Classes, func(f model.Fitted) bool { return f.Name == d.Class })
+		c.pods[name] = c.members[g]
 		c.Fleet.Containers = append(c.Fleet.Containers, placement.Containers{Name: name, Class: class,
-			Count: len(members[g]), Limits: d.Limits, LeastRate: d.LeastRate, MostP99: d.MostP99, Data: d.Data, Apart: g.apart,
-			On: slices.Sorted(maps.Keys(allowed[j]))})
+			Count: len(c.members[g]), Limits: d.Limits, LeastRate: d.LeastRate, MostP99: d.MostP99, Data: d.Data,
+			Apart: g.apart, On: slices.Sorted(maps.Keys(allowed[j])), Drives: drives[j]})
 		stand := map[string]int{}
-		for _, p := range members[g] {
+		for _, p := range c.members[g] {
 			if p.Spec.NodeName != "" {
 				stand[p.Spec.NodeName]++
 			}
 		}
 		for _, node := range slices.Sorted(maps.Keys(stand)) {
-			drives := c.Fleet.Hosts[of[node]].Is.Drives
-			drive := min(0, len(drives)-1)
-			if d.Drive != "" {
-				drive = max(drive, slices.IndexFunc(drives, func(h model.HostDrive) bool { return h.Name == d.Drive }))
+			drive, known := drives[j][of[node]]
+			if !known {
+				drive = min(0, len(c.Fleet.Hosts[of[node]].Is.Drives)-1)
 			}
 			c.Fleet.Now = append(c.Fleet.Now, placement.Standing{Host: node, Containers: j, Drive: drive, Count: stand[node]})
 		}
 	}
 	return nil
+}
+
+// with returns a map with one entry more.
+func with[V any](m map[int]V, key int, v V) map[int]V {
+	if m == nil {
+		m = map[int]V{}
+	}
+	m[key] = v
+	return m
 }
 
 // owner returns who made a pod: the controller, of a Deployment's ReplicaSet without its hash; its own name otherwise.
@@ -235,23 +356,196 @@ func owner(p *corev1.Pod) string {
 	return o.Name
 }
 
-// rule says of each node whether a pod may stand there, by its selectors and tolerations: "10".
-// Where it stands already, it may.
-func rule(p *corev1.Pod, nodes []corev1.Node) string {
+// Characters of rules, of a node: the pod may not stand there, or on any drive of it, or on one alone, by its number.
+const (
+	nowhere    = '-'
+	anyDrive   = '*'
+	firstDrive = '0'
+)
+
+// rule returns of each node whether a pod may stand there, by its selectors, tolerations and volumes, and on which
+// drive. Where it stands already, it may; nowhere else where it stays.
+func (c *Cluster) rule(p *corev1.Pod, d *iofit.Demand, stays bool) string {
 	required := nodeaffinity.GetRequiredNodeAffinity(p)
+	volumes, _ := c.state.Claims.Of(p)
+	reaches := func(n *corev1.Node) bool {
+		for i := range p.Spec.Volumes {
+			v := c.state.Claims.Bound(p, &p.Spec.Volumes[i])
+			if v != nil && (!c.state.MoveLocal || !iofit.Local(v)) && volumehelper.CheckNodeAffinity(v, n.Labels) != nil {
+				return false
+			}
+		}
+		return true
+	}
 	var text strings.Builder
-	for i := range nodes {
-		n := &nodes[i]
+	for _, n := range c.able {
 		ok, err := required.Match(n)
 		_, tainted := schedulingv1.FindMatchingUntoleratedTaint(klog.Background(), n.Spec.Taints, p.Spec.Tolerations,
 			func(t *corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule }, false)
-		if (ok && err == nil && !tainted) || p.Spec.NodeName == n.Name {
-			text.WriteByte('1')
-		} else {
-			text.WriteByte('0')
+		at := byte(nowhere)
+		if p.Spec.NodeName == n.Name || !stays && ok && err == nil && !tainted && reaches(n) {
+			at = anyDrive
+			if drive, known := c.kinds[iofit.KindOf(n)].DriveOn(n, d, volumes); known {
+				at = firstDrive + byte(drive)
+			}
 		}
+		text.WriteByte(at)
 	}
 	return text.String()
+}
+
+// usersOfClaims returns how many pods use a claim, by namespace and name.
+func usersOfClaims(pods []*corev1.Pod) map[string]int {
+	users := map[string]int{}
+	for _, p := range pods {
+		for i := range p.Spec.Volumes {
+			if claim := iofit.ClaimName(p, &p.Spec.Volumes[i]); claim != "" && !over(p) {
+				users[p.Namespace+"/"+claim]++
+			}
+		}
+	}
+	return users
+}
+
+// stays returns why a pod stays on the node where it stands; "" where it may leave.
+func (c *Cluster) stays(p *corev1.Pod, on *corev1.Node, users map[string]int) string {
+	_, static := p.Annotations[corev1.MirrorPodAnnotationKey]
+	switch o := metav1.GetControllerOf(p); {
+	case static:
+		return "it is a static pod of its node"
+	case o != nil && o.Kind == "DaemonSet":
+		return "it is of a DaemonSet"
+	case len(p.Spec.ResourceClaims) > 0:
+		return "it has devices of its node by resource claims"
+	}
+	budgets, _ := c.state.Budgets.GetPodPodDisruptionBudgets(p) // the error is that there are none
+	for _, b := range budgets {
+		switch {
+		case len(budgets) > 1:
+			return "it has several PodDisruptionBudgets, and is never evicted"
+		case b.Status.DisruptionsAllowed < 1:
+			return fmt.Sprintf("its PodDisruptionBudget %s allows no disruption now", b.Name)
+		}
+	}
+	for i := range p.Spec.Volumes {
+		v := &p.Spec.Volumes[i]
+		if path := v.HostPath; path != nil && !c.state.MoveLocal {
+			if drive := c.kinds[iofit.KindOf(on)].DriveOfPath(on, path.Path); drive != "" {
+				return "its data is on a drive of its node (--move-local moves it with its data)"
+			}
+		}
+		bound := c.state.Claims.Bound(p, v)
+		switch {
+		case bound == nil:
+		case iofit.Local(bound) && !c.state.MoveLocal:
+			return "its data is on a drive of its node (--move-local moves it with its data)"
+		case users[p.Namespace+"/"+iofit.ClaimName(p, v)] > 1 && !slices.ContainsFunc(bound.Spec.AccessModes,
+			func(m corev1.PersistentVolumeAccessMode) bool {
+				return m == corev1.ReadWriteMany || m == corev1.ReadOnlyMany
+			}):
+			return fmt.Sprintf("it shares claim %s with others on its node", iofit.ClaimName(p, v))
+		}
+	}
+	return ""
+}
+
+// Plan returns the best plan that the rules of the cluster's scheduler allow, step by step. Where they refuse a move,
+// there is another plan without it. Moves that they still refuse when the search is to end say so.
+func (c *Cluster) Plan(options placement.Options) (*placement.Plan, error) {
+	asked := *c.Fleet
+	for {
+		c.Fleet.Objective, c.Fleet.MostMoves, c.Fleet.Headroom = asked.Objective, asked.MostMoves, asked.Headroom
+		plan, err := placement.Best(c.Model, c.Fleet, options)
+		if err != nil || plan.Moves == nil {
+			return plan, err
+		}
+		refused, err := c.refused(plan.Moves.Steps)
+		if err != nil || len(refused) == 0 {
+			return plan, err
+		}
+		if options.Stop != nil && options.Stop() {
+			for step, r := range refused {
+				plan.Moves.Steps[step].Breaks = "the scheduler would refuse it: " + r.why
+			}
+			return plan, nil
+		}
+		for _, r := range refused {
+			c.forbid(r)
+			c.stay.add(fmt.Sprintf("the scheduler would refuse it on %s: %s", r.node, r.why),
+				"pod "+r.pod.Namespace+"/"+r.pod.Name)
+		}
+		c.Stay = c.stay.lines()
+		if err := c.fill(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// refusal is a move that rules refuse.
+type refusal struct {
+	pod  *corev1.Pod
+	node string
+	why  string
+	came map[*corev1.Pod]bool // pods that may come to the node before it
+}
+
+// refused returns the steps that rules refuse, each after those before it, by their numbers.
+func (c *Cluster) refused(steps []placement.Move) (map[int]refusal, error) {
+	rules, err := c.rules(c.state)
+	if err != nil {
+		return nil, err
+	}
+	at, came, all := map[*corev1.Pod]string{}, map[string]map[*corev1.Pod]bool{}, map[int]refusal{}
+	for _, pods := range c.pods {
+		for _, p := range pods {
+			at[p] = p.Spec.NodeName
+		}
+	}
+	for i, m := range steps {
+		if m.From == m.To {
+			continue
+		}
+		j := slices.IndexFunc(c.pods[m.Containers], func(p *corev1.Pod) bool { return at[p] == m.From })
+		if j < 0 {
+			continue // it was refused on its way here
+		}
+		p := c.pods[m.Containers][j]
+		if why := rules.Move(p, m.To); why != "" {
+			all[i] = refusal{p, m.To, why, maps.Clone(came[m.To])}
+			at[p] = "\x00" // no later step is of it
+			continue
+		}
+		at[p] = m.To
+		if came[m.To] == nil {
+			came[m.To] = map[*corev1.Pod]bool{}
+		}
+		came[m.To][p] = true
+	}
+	return all, nil
+}
+
+// forbid keeps the equals of a pod that was refused on a node from there, but for those that stand there or may come.
+// A pod that may not even come back stays.
+func (c *Cluster) forbid(r refusal) {
+	i := slices.IndexFunc(c.able, func(n *corev1.Node) bool { return n.Name == r.node })
+	var g group
+	for of, pods := range c.members {
+		if slices.Contains(pods, r.pod) {
+			g = of
+		}
+	}
+	pods := c.members[g]
+	delete(c.members, g)
+	for _, p := range pods {
+		of := g
+		switch {
+		case p == r.pod && p.Spec.NodeName == r.node:
+			of.rule = strings.Repeat(string(nowhere), i) + g.rule[i:i+1] + strings.Repeat(string(nowhere), len(c.able)-i-1)
+		case p.Spec.NodeName != r.node && (!r.came[p] || p == r.pod):
+			of.rule = g.rule[:i] + string(nowhere) + g.rule[i+1:]
+		}
+		c.members[of] = append(c.members[of], p)
+	}
 }
 
 // apart reports whether no two such pods may stand on one node, by their own anti-affinity.

@@ -36,7 +36,7 @@ func BenchmarkCluster(b *testing.B) {
 	}
 	c := start(b)
 	c.kwok(kwok)
-	c.namespace(Namespace)
+	c.namespace(iofit.Namespace)
 	hosts := map[string]struct {
 		share  int // of nodes, in hundredths
 		host   string
@@ -227,7 +227,11 @@ func (c cluster) placed(pods int) (stand map[string][]*iofit.Demand, left int) {
 			stand = map[string][]*iofit.Demand{}
 			for i := range bound.Items {
 				node := bound.Items[i].Spec.NodeName
-				stand[node] = appendDemand(stand[node], &bound.Items[i])
+				d, err := iofit.DemandOf(&bound.Items[i])
+				c.must(err)
+				if d != nil {
+					stand[node] = append(stand[node], d)
+				}
 			}
 			return stand, pods - last
 		}

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -29,29 +29,40 @@ import (
 // Bounds of what a scheduler may ask an extender.
 const (
 	mostAsked   = 64 << 20 // bytes: the nodes of a cluster of 5,000, where it sends them whole
+	mostHeader  = 16 << 10
+	mostAtOnce  = 8 // requests: a scheduler has one pod at a time
 	longestWait = 30 * time.Second
 )
 
 // Extender answers a kube-scheduler that has no plugin: which nodes a pod may stand on,
 // which is best, and binds it. It counts pods that it bound before the API server says so.
 type Extender struct {
+	// Binds lets whoever reaches it bind any pod that waits to any node, past taints and affinity.
+	Binds bool
+	// Policy is as the plugin has it in its args.
+	Policy Policy
+
 	kinds  *kinds
 	client kubernetes.Interface
 	nodes  listersv1.NodeLister
 	pods   cache.Indexer
+	claims iofit.Claims
 	events record.EventRecorder
 
 	mu    sync.Mutex
-	bound map[types.UID]*corev1.Pod // that the indexer does not show on their nodes yet
+	bound map[string]map[types.UID]*corev1.Pod // by node: those that the indexer does not show there yet
 }
 
 const byNode = "node"
 
 // NewExtender returns an extender that knows all nodes, and the models of a namespace.
 func NewExtender(ctx context.Context, client kubernetes.Interface, namespace string) (*Extender, error) {
-	e := &Extender{client: client, bound: map[types.UID]*corev1.Pod{}}
+	e := &Extender{client: client, bound: map[string]map[types.UID]*corev1.Pod{}}
 	var err error
-	if e.kinds, err = watchKinds(ctx, client, namespace, func() {}); err != nil {
+	if e.kinds, err = watchKinds(ctx, client, namespace); err != nil {
+		return nil, err
+	}
+	if err := e.kinds.wait(ctx, func() {}); err != nil {
 		return nil, err
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
@@ -63,13 +74,31 @@ func NewExtender(ctx context.Context, client kubernetes.Interface, namespace str
 	if err != nil {
 		return nil, err
 	}
+	_, err = pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    e.seen,
+		UpdateFunc: func(_, now any) { e.seen(now) },
+		DeleteFunc: func(gone any) {
+			if unknown, ok := gone.(cache.DeletedFinalStateUnknown); ok {
+				gone = unknown.Obj
+			}
+			if pod, ok := gone.(*corev1.Pod); ok {
+				e.unbind(pod.UID)
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.claims = claimsOf(factory)
 	hasNodes := nodes.Informer().HasSynced
 	factory.Start(ctx.Done())
 	waited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if !cache.WaitForCacheSync(waited.Done(), pods.HasSynced, hasNodes) {
-		return nil, errors.New("nodes and pods cannot be listed (the service account needs the ClusterRole that the " +
-			"manifests have)")
+	core := factory.Core().V1()
+	if !cache.WaitForCacheSync(waited.Done(), pods.HasSynced, hasNodes, core.PersistentVolumeClaims().Informer().HasSynced,
+		core.PersistentVolumes().Informer().HasSynced, factory.Storage().V1().StorageClasses().Informer().HasSynced) {
+		return nil, errors.New("nodes, pods, claims, volumes and storage classes cannot be listed (the service account " +
+			"needs the ClusterRole that the manifests have)")
 	}
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
@@ -80,7 +109,7 @@ func NewExtender(ctx context.Context, client kubernetes.Interface, namespace str
 // Serve answers until the context is done.
 func (e *Extender) Serve(ctx context.Context, l net.Listener) error {
 	s := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: longestWait, ReadTimeout: longestWait,
-		WriteTimeout: longestWait}
+		WriteTimeout: longestWait, MaxHeaderBytes: mostHeader}
 	stop := context.AfterFunc(ctx, func() {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestWait)
 		defer cancel()
@@ -93,20 +122,29 @@ func (e *Extender) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// Handler returns what answers under filter, prioritize and bind, and metrics and healthz.
+// Handler returns what answers under filter and prioritize, under bind if it binds, and metrics and healthz.
 func (e *Extender) Handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /filter", answers(e.filter))
-	mux.HandleFunc("POST /prioritize", answers(e.prioritize))
-	mux.HandleFunc("POST /bind", answers(e.bind))
+	mux, room := http.NewServeMux(), make(chan struct{}, mostAtOnce)
+	mux.HandleFunc("POST /filter", answers(room, e.filter))
+	mux.HandleFunc("POST /prioritize", answers(room, e.prioritize))
+	if e.Binds {
+		mux.HandleFunc("POST /bind", answers(room, e.bind))
+	}
 	mux.Handle("GET /metrics", legacyregistry.Handler())
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	return mux
 }
 
-// answers reads what is asked and writes the answer, both as JSON.
-func answers[Ask, Answer any](f func(context.Context, *Ask) Answer) http.HandlerFunc {
+// answers reads what is asked and writes the answer, both as JSON. What is asked may be large, so that it is read where
+// there is room.
+func answers[Ask, Answer any](room chan struct{}, f func(context.Context, *Ask) Answer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case room <- struct{}{}:
+			defer func() { <-room }()
+		case <-r.Context().Done():
+			return
+		}
 		ask := new(Ask)
 		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostAsked)).Decode(ask)
 		if err != nil {
@@ -138,12 +176,23 @@ func (e *Extender) filter(_ context.Context, ask *extender.ExtenderArgs) *extend
 	case d == nil:
 		return answer
 	}
-	answer.FailedNodes = extender.FailedNodesMap{}
+	answer.FailedNodes, answer.FailedAndUnresolvableNodes = extender.FailedNodesMap{}, extender.FailedNodesMap{}
+	unheard, asks := iofit.Unheard(d, *e.kinds.now.Load()), e.demand(ask.Pod, d)
 	fit, names := &corev1.NodeList{}, []string{}
 	for i := range nodes {
-		v := e.kinds.judge(&nodes[i], e.there(nodes[i].Name), d)
-		if countNode(v); v.Broken != "" {
-			answer.FailedNodes[nodes[i].Name] = v.Broken
+		v := iofit.Verdict{Unknown: unheard, Always: true}
+		why := unheard
+		if why == "" {
+			v = e.judge(&nodes[i], asks)
+			why = e.Policy.refuses(d, v)
+		}
+		countNode(v)
+		if why != "" {
+			failed := answer.FailedNodes
+			if v.Always {
+				failed = answer.FailedAndUnresolvableNodes
+			}
+			failed[nodes[i].Name] = why
 			continue
 		}
 		fit.Items, names = append(fit.Items, nodes[i]), append(names, nodes[i].Name)
@@ -183,7 +232,7 @@ func (e *Extender) prioritize(_ context.Context, ask *extender.ExtenderArgs) ext
 	for i := range nodes {
 		score := int64(0)
 		if err == nil && d != nil {
-			score = raw(e.kinds.judge(&nodes[i], e.there(nodes[i].Name), d))
+			score = raw(e.judge(&nodes[i], e.demand(ask.Pod, d)))
 		}
 		all = append(all, extender.HostPriority{Host: nodes[i].Name, Score: score})
 	}
@@ -193,28 +242,52 @@ func (e *Extender) prioritize(_ context.Context, ask *extender.ExtenderArgs) ext
 	return all
 }
 
-// there returns who stands on a node, or was bound to it.
-func (e *Extender) there(node string) iofit.Standing {
-	var all []*iofit.Demand
+// demand returns what a pod needs, and what its volumes stand on.
+func (e *Extender) demand(pod *corev1.Pod, d *iofit.Demand) demand {
+	volumes, _ := e.claims.Of(pod)
+	return demand{d, volumes}
+}
+
+// judge says what a pod would do on a node.
+func (e *Extender) judge(node *corev1.Node, d demand) iofit.Verdict {
+	return e.kinds.judge(node, func(kind *iofit.Kind) iofit.Standing { return e.there(node, kind) }, d)
+}
+
+// there returns who stands on a node of a kind, or was bound to it.
+func (e *Extender) there(node *corev1.Node, kind *iofit.Kind) iofit.Standing {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	stand, err := e.pods.ByIndex(byNode, node)
+	pods := maps.Clone(e.bound[node.Name])
+	e.mu.Unlock()
+	if pods == nil {
+		pods = map[types.UID]*corev1.Pod{}
+	}
+	stand, err := e.pods.ByIndex(byNode, node.Name)
 	if err != nil {
 		return iofit.Standing{} // there is such an index
 	}
 	for _, o := range stand {
-		pod := o.(*corev1.Pod)
-		delete(e.bound, pod.UID)
-		all = appendDemand(all, pod)
+		pods[o.(*corev1.Pod).UID] = o.(*corev1.Pod)
 	}
-	for uid, pod := range e.bound {
-		if _, exists, _ := e.pods.GetByKey(pod.Namespace + "/" + pod.Name); !exists {
-			delete(e.bound, uid) // it is gone before it was seen there
-		} else if pod.Spec.NodeName == node {
-			all = appendDemand(all, pod)
+	return iofit.OnNode(node, kind, maps.Values(pods), e.claims, e.Policy.counts)
+}
+
+// seen forgets that a pod was bound, which the indexer now shows on its node.
+func (e *Extender) seen(o any) {
+	if pod := o.(*corev1.Pod); pod.Spec.NodeName != "" {
+		e.unbind(pod.UID)
+	}
+}
+
+// unbind forgets that a pod was bound.
+func (e *Extender) unbind(uid types.UID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for node, pods := range e.bound { // few: each is seen at once
+		delete(pods, uid)
+		if len(pods) == 0 {
+			delete(e.bound, node)
 		}
 	}
-	return iofit.Stand(all)
 }
 
 // bind binds a pod, unless what stands there has changed so that it no longer fits.
@@ -242,24 +315,24 @@ func (e *Extender) bindPod(ctx context.Context, ask *extender.ExtenderBindingArg
 	}
 	var v iofit.Verdict
 	if d != nil {
-		if v = e.kinds.judge(node, e.there(ask.Node), d); v.Broken != "" {
-			return fmt.Errorf("it no longer fits on %s: %s", ask.Node, v.Broken)
+		v = e.judge(node, e.demand(pod, d))
+		if why := e.Policy.refuses(d, v); why != "" {
+			return fmt.Errorf("it no longer fits on %s: %s", ask.Node, why)
 		}
 		pod.Spec.NodeName = ask.Node
 		e.mu.Lock()
-		e.bound[pod.UID] = pod
+		if e.bound[ask.Node] == nil {
+			e.bound[ask.Node] = map[types.UID]*corev1.Pod{}
+		}
+		e.bound[ask.Node][pod.UID] = pod
 		e.mu.Unlock()
 	}
-	err = e.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
-		Target:     corev1.ObjectReference{Kind: "Node", Name: ask.Node}}, metav1.CreateOptions{})
+	err = bindTo(ctx, e.client, pod, ask.Node, v)
 	if d == nil {
 		return err
 	}
 	if err != nil {
-		e.mu.Lock()
-		delete(e.bound, pod.UID)
-		e.mu.Unlock()
+		e.unbind(pod.UID)
 		return err
 	}
 	countPod(pod, v)

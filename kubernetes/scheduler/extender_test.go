@@ -23,13 +23,14 @@ import (
 // A scheduler without the plugin places as the plugin does, whether it sends nodes or their names.
 func TestExtender(t *testing.T) {
 	c := start(t)
-	c.namespace(Namespace)
+	c.namespace(iofit.Namespace)
 	c.model("big", big)
 	c.model("small", small)
 	c.node("big-1", "big")
 	c.node("small-1", "small")
-	e, err := NewExtender(t.Context(), c.Clientset, Namespace)
+	e, err := NewExtender(t.Context(), c.Clientset, iofit.Namespace)
 	c.must(err)
+	e.Binds = true
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	c.must(err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -42,7 +43,7 @@ func TestExtender(t *testing.T) {
 			stop := kubetest.Schedule(t, c.config, nil, func(k *config.KubeSchedulerConfiguration) {
 				k.Extenders = []config.Extender{{URLPrefix: url, FilterVerb: "filter", PrioritizeVerb: "prioritize",
 					BindVerb: "bind", Weight: 100, NodeCacheCapable: byName,
-					HTTPTimeout: metav1.Duration{Duration: 5 * time.Second}}}
+					HTTPTimeout: metav1.Duration{Duration: 5 * time.Minute}}}
 			})
 			defer stop()
 			// Of scores from 0 to 10, both nodes would have 10 for a reader.
@@ -51,6 +52,7 @@ func TestExtender(t *testing.T) {
 				t.Errorf("it stands on %s", node)
 			}
 			c.contains(c.event("writer-"+name, "Predicted"), "On big-1 it is to do ")
+			c.predicted("writer-" + name)
 			c.pod("too-much-"+name, "", "class", "writes", "least-throughput", "900000/s")
 			c.contains(c.waits("too-much-"+name), "of the 900000 operations a second that it is to do")
 			c.pod("wrong-"+name, "", "class", "writes", "p99-limit", "soon")
@@ -108,6 +110,11 @@ func TestExtender(t *testing.T) {
 		if refused != 2 {
 			t.Errorf("%d of %d were refused, and %d fit", refused, len(asks), fit)
 		}
+		c.until("what was bound is forgotten once it is seen, whoever is asked about", func() bool {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			return len(e.bound) == 0
+		})
 		stale := *asks[0]
 		stale.PodUID = "another"
 		c.contains(e.bind(t.Context(), &stale).Error, "not known")

@@ -7,15 +7,18 @@ import (
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
+	"plimsoll/kubernetes/iofit"
 	"plimsoll/kubernetes/kubetest"
 )
 
@@ -31,9 +34,8 @@ func (c cluster) apply(folder string) {
 	var k struct{ Resources []string }
 	c.must(utilyaml.Unmarshal(text, &k))
 	for _, name := range k.Resources {
-		if other, is := strings.CutPrefix(name, "../"); is {
-			c.apply(other)
-			continue
+		if folder != "models" && name != "namespace.yaml" {
+			c.outlives(folder, name)
 		}
 		f, err := os.Open(filepath.Join("..", "manifests", folder, name))
 		c.must(err)
@@ -55,6 +57,16 @@ func (c cluster) apply(folder string) {
 			}
 		}
 		c.must(f.Close())
+	}
+}
+
+// outlives checks that a file has no namespace: models would be deleted with it.
+func (c cluster) outlives(folder, name string) {
+	c.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "manifests", folder, name))
+	c.must(err)
+	if strings.HasPrefix(name, "..") || strings.Contains(string(text), "kind: Namespace") {
+		c.Errorf("kubectl delete -k %s deletes a namespace, of %s", folder, name)
 	}
 }
 
@@ -83,6 +95,48 @@ func (c cluster) may(verb, resource, namespace string) bool {
 	return r.Status.Allowed
 }
 
+// guarded checks what the policy refuses: limits where nobody allowed them, of pods that name their node, and after a
+// pod was placed.
+func (c cluster) guarded() {
+	c.Helper()
+	c.namespace("tenant")
+	create := func(namespace, node string) (*corev1.Pod, error) {
+		return c.CoreV1().Pods(namespace).Create(c.Context(), &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "p-", Annotations: map[string]string{
+				iofit.ClassAnnotation: "writes", iofit.P99Annotation: "1ns"}},
+			Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "none"}},
+				Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}},
+		}, metav1.CreateOptions{})
+	}
+	var err error
+	c.until("the policy is in force", func() bool { _, err = create("tenant", ""); return err != nil })
+	c.contains(err.Error(), "plimsoll.dev/limits=allowed")
+	label := []byte(`{"metadata":{"labels":{"plimsoll.dev/limits":"allowed"}}}`)
+	_, err = c.CoreV1().Namespaces().Patch(c.Context(), "tenant", types.MergePatchType, label, metav1.PatchOptions{})
+	c.must(err)
+	var p *corev1.Pod
+	c.until("limits are allowed", func() bool { p, err = create("tenant", ""); return err == nil })
+	if _, err := create("tenant", "big-1"); err == nil {
+		c.Error("a pod that names its node has a limit")
+	}
+	annotate := func(value string) error {
+		_, err := c.CoreV1().Pods("tenant").Patch(c.Context(), p.Name, types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"`+iofit.P99Annotation+`":`+value+`}}}`), metav1.PatchOptions{})
+		return err
+	}
+	c.must(annotate(`"2ns"`))
+	c.must(c.CoreV1().Pods("tenant").Bind(c.Context(), &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: p.Name},
+		Target: corev1.ObjectReference{Kind: "Node", Name: "big-1"}}, metav1.CreateOptions{}))
+	for _, value := range []string{`"1ns"`, "null"} {
+		if err := annotate(value); err == nil || !strings.Contains(err.Error(), "stay as they are") {
+			c.Errorf("a pod that was placed says %s: %v", value, err)
+		}
+	}
+	_, err = c.CoreV1().Pods("tenant").Patch(c.Context(), p.Name, types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"other.example/x":"y"}}}`), metav1.PatchOptions{})
+	c.must(err)
+}
+
 // The API server takes every manifest, and what they allow is enough to place a pod, and not much more.
 func TestManifests(t *testing.T) {
 	c := start(t)
@@ -90,19 +144,21 @@ func TestManifests(t *testing.T) {
 		_, err := c.CoreV1().Namespaces().Get(t.Context(), "kube-system", metav1.GetOptions{})
 		return err == nil
 	})
+	c.apply("models")
 	c.apply("extender")
 	c.apply("scheduler")
 	c.apply("fleet")
 	c.apply("limits")
+	c.apply("policy")
 	c.model("big", big)
 	c.node("big-1", "big")
 	for _, account := range []string{"scheduler", "extender"} {
-		a := c.as(Namespace, account)
-		if !a.may("watch", "configmaps", Namespace) {
+		a := c.as(iofit.Namespace, account)
+		if !a.may("watch", "configmaps", iofit.Namespace) {
 			t.Errorf("%s may not read models", account)
 		}
-		for _, no := range [][3]string{{"get", "secrets", Namespace}, {"get", "secrets", "default"},
-			{"list", "configmaps", "default"}, {"update", "configmaps", Namespace}, {"create", "pods", "default"},
+		for _, no := range [][3]string{{"get", "secrets", iofit.Namespace}, {"get", "secrets", "default"},
+			{"list", "configmaps", "default"}, {"update", "configmaps", iofit.Namespace}, {"create", "pods", "default"},
 			{"update", "nodes", ""}, {"delete", "nodes", ""}} {
 			if a.may(no[0], no[1], no[2]) {
 				t.Errorf("%s may %s %s in %q", account, no[0], no[1], no[2])
@@ -111,7 +167,7 @@ func TestManifests(t *testing.T) {
 	}
 	const fleets = "plimsoll-fleet"
 	a := c.as(fleets, "fleet")
-	for _, yes := range [][2]string{{"create", "jobs"}, {"list", "pods"}, {"create", "configmaps"}} {
+	for _, yes := range [][2]string{{"create", "jobs"}, {"delete", "jobs"}, {"create", "configmaps"}} {
 		if !a.may(yes[0], yes[1], fleets) || a.may(yes[0], yes[1], "default") {
 			t.Errorf("who measures fleets may not %s %s, or may everywhere", yes[0], yes[1])
 		}
@@ -122,10 +178,11 @@ func TestManifests(t *testing.T) {
 	if c.as(fleets, "default").may("list", "pods", fleets) {
 		t.Error("pods of fleets may ask the API server")
 	}
-	if _, err := NewExtender(t.Context(), c.as(Namespace, "extender").Clientset, Namespace); err != nil {
+	if _, err := NewExtender(t.Context(), c.as(iofit.Namespace, "extender").Clientset, iofit.Namespace); err != nil {
 		t.Error(err)
 	}
-	kubetest.Schedule(t, c.as(Namespace, "scheduler").config, registry())
+	c.guarded()
+	kubetest.Schedule(t, c.as(iofit.Namespace, "scheduler").config, registry())
 	c.pod("writer", "", "class", "writes")
 	c.on("writer")
 	c.event("writer", "Predicted")

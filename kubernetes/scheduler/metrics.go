@@ -9,8 +9,12 @@ import (
 var (
 	modelled = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: "plimsoll", Name: "models", StabilityLevel: metrics.ALPHA,
 		Help: "Kinds of nodes that have a model."})
-	unreadable = metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: "plimsoll", Name: "model_unreadable",
-		StabilityLevel: metrics.ALPHA, Help: "1 for a ConfigMap whose model cannot be read; the last that could be stands."},
+	unreadable = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Subsystem:      "plimsoll",
+		Name:           "model_unreadable",
+		StabilityLevel: metrics.ALPHA,
+		Help:           "1 for a ConfigMap whose model cannot be read: the last that could be stands. * is all of them.",
+	},
 		[]string{"configmap"})
 	judged = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: "plimsoll", Name: "nodes_judged_total",
 		StabilityLevel: metrics.ALPHA,

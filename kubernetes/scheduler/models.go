@@ -1,9 +1,8 @@
 package scheduler
 
 import (
-	"cmp"
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,40 +20,49 @@ import (
 	"plimsoll/kubernetes/iofit"
 )
 
-// Namespace is where ConfigMaps of kinds are looked for, and nowhere else.
-const Namespace = "plimsoll"
-
 // patience is how long the first list of ConfigMaps may take.
-const patience = 20 * time.Second
+const patience = time.Minute
+
+// allMaps stands for all ConfigMaps where metrics have the name of one.
+const allMaps = "*"
 
 // kinds are the kinds of nodes that have a model.
 type kinds struct {
-	now     atomic.Pointer[map[string]*iofit.Kind]
-	changed func() // is called after each change
+	now       atomic.Pointer[map[string]*iofit.Kind]
+	changed   func() // is called after each change
+	namespace string
+
+	synced func() bool // reports whether all that were there at the start were read
 
 	mu     sync.Mutex
 	byName map[string]*iofit.Kind // of ConfigMaps, the last that could be read
+	why    error                  // that ConfigMaps could not be read the last time that failed; nil for never
 }
 
 // watchKinds returns the kinds that a namespace has models of, and keeps them as it has
-// them until the context is done. The error says why there can be none.
-func watchKinds(ctx context.Context, client kubernetes.Interface, namespace string, changed func()) (*kinds, error) {
-	k := &kinds{byName: map[string]*iofit.Kind{}, changed: func() {}}
+// them until the context is done. They may still have to be read: see wait.
+func watchKinds(ctx context.Context, client kubernetes.Interface, namespace string) (*kinds, error) {
+	k := &kinds{byName: map[string]*iofit.Kind{}, changed: func() {}, namespace: namespace}
 	k.now.Store(&map[string]*iofit.Kind{})
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = iofit.KindLabel }))
 	informer := factory.Core().V1().ConfigMaps().Informer()
-	var last atomic.Value
 	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-		last.Store(err)
+		k.mu.Lock()
+		k.why = err
+		k.mu.Unlock()
 		cache.DefaultWatchErrorHandler(ctx, r, err)
 	})
 	if err != nil {
 		return nil, err
 	}
 	registered, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(now any) { k.read(ctx, now.(*corev1.ConfigMap)) },
-		UpdateFunc: func(_, now any) { k.read(ctx, now.(*corev1.ConfigMap)) },
+		AddFunc: func(now any) { k.read(ctx, now.(*corev1.ConfigMap)) },
+		UpdateFunc: func(before, now any) {
+			if !alike(before.(*corev1.ConfigMap), now.(*corev1.ConfigMap)) {
+				k.read(ctx, now.(*corev1.ConfigMap))
+			}
+		},
 		DeleteFunc: func(gone any) {
 			if unknown, ok := gone.(cache.DeletedFinalStateUnknown); ok {
 				gone = unknown.Obj
@@ -67,19 +75,51 @@ func watchKinds(ctx context.Context, client kubernetes.Interface, namespace stri
 	if err != nil {
 		return nil, err
 	}
+	k.synced = registered.HasSynced
 	factory.Start(ctx.Done())
-	waited, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if !cache.WaitForCacheSync(waited.Done(), registered.HasSynced) {
-		why, _ := last.Load().(error)
-		why = cmp.Or(why, errors.New("no answer within "+patience.String()))
-		return nil, fmt.Errorf("the ConfigMaps of models in namespace %q cannot be read: %w (the scheduler's service "+
-			"account needs the Role that the manifests have)", namespace, why)
-	}
-	k.mu.Lock()
-	k.changed = changed
-	k.mu.Unlock()
 	return k, nil
+}
+
+// wait waits until models could be read, or could not. The error says why not; they are read later where that ends.
+// After it, each change is followed by a call.
+func (k *kinds) wait(ctx context.Context, changed func()) error {
+	defer func() {
+		k.mu.Lock()
+		k.changed = changed
+		k.mu.Unlock()
+	}()
+	for end := time.Now().Add(patience); !k.synced(); {
+		if err := k.unread(); err != nil {
+			unreadable.WithLabelValues(allMaps).Set(1)
+			go func() {
+				cache.WaitForCacheSync(ctx.Done(), k.synced)
+				unreadable.DeleteLabelValues(allMaps)
+			}()
+			return err
+		}
+		if time.Now().After(end) || ctx.Err() != nil {
+			return fmt.Errorf("the models in namespace %q are not read within %s", k.namespace, patience)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return nil
+}
+
+// unread returns why models were not read yet; nil where they were, or nothing went wrong yet.
+func (k *kinds) unread() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.why == nil || k.synced() {
+		return nil
+	}
+	return fmt.Errorf("the ConfigMaps of models in namespace %q cannot be read: %w (the service account needs the Role "+
+		"that the manifests have)", k.namespace, k.why)
+}
+
+// alike reports whether two versions of a ConfigMap have the same model: each new list shows all of them again.
+func alike(a, b *corev1.ConfigMap) bool {
+	return a.UID == b.UID && maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Data, b.Data) &&
+		maps.EqualFunc(a.BinaryData, b.BinaryData, bytes.Equal)
 }
 
 // read takes what a ConfigMap says. One that cannot be read changes nothing: the last
@@ -121,16 +161,19 @@ func (k *kinds) set(ctx context.Context, name string, kind *iofit.Kind) {
 }
 
 // judge says what a pod with a demand would do on a node beside those that stand there.
-func (k *kinds) judge(node *corev1.Node, there iofit.Standing, d *iofit.Demand) iofit.Verdict {
+func (k *kinds) judge(node *corev1.Node, there func(*iofit.Kind) iofit.Standing, d demand) iofit.Verdict {
 	name := iofit.KindOf(node)
 	if name == "" {
-		return iofit.Verdict{Unknown: "the node has no label " + iofit.KindLabel}
+		return iofit.Verdict{Unknown: "the node has no label " + iofit.KindLabel, Always: true}
 	}
 	kind := (*k.now.Load())[name]
 	if kind == nil {
-		return iofit.Verdict{Unknown: fmt.Sprintf("there is no model of nodes of kind %s", name)}
+		if err := k.unread(); err != nil {
+			return iofit.Verdict{Unknown: err.Error(), Always: true}
+		}
+		return iofit.Verdict{Unknown: fmt.Sprintf("there is no model of nodes of kind %s", name), Always: true}
 	}
-	return kind.Judge(there, d)
+	return kind.JudgeOn(node, there(kind), d.Demand, d.volumes)
 }
 
 // says tells a pod's user what is predicted of it on its node.

@@ -9,15 +9,22 @@ package scheduler
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"sigs.k8s.io/yaml"
@@ -31,21 +38,67 @@ const Name = "IOFit"
 // Args are those of pluginConfig.
 type Args struct {
 	Namespace string `json:"namespace"` // of the models' ConfigMaps; plimsoll without
+
+	Policy
+}
+
+// Policy has the settings of a cluster's administrator.
+type Policy struct {
+	// Unknown decides on pods of which no prediction is possible, Allow or Deny, unless they say so themselves. Without
+	// it, those that have a limit are denied.
+	Unknown string `json:"unknown"`
+	// LimitNamespaces are those whose pods keep others away that would break their limits; without, all are.
+	LimitNamespaces []string `json:"limitNamespaces"`
+}
+
+// Check returns what is wrong with it.
+func (p Policy) Check() error {
+	if p.Unknown != "" && p.Unknown != iofit.Allow && p.Unknown != iofit.Deny {
+		return fmt.Errorf("unknown is %s or %s, and not %q", iofit.Allow, iofit.Deny, p.Unknown)
+	}
+	return nil
+}
+
+// counts reports whether the limits of a namespace's pods keep others away.
+func (p Policy) counts(namespace string) bool {
+	return len(p.LimitNamespaces) == 0 || slices.Contains(p.LimitNamespaces, namespace)
+}
+
+// refuses returns why a pod with a demand is kept from where a verdict is of; "" where it is not.
+func (p Policy) refuses(d *iofit.Demand, v iofit.Verdict) string {
+	if v.Broken != "" || v.Unknown == "" {
+		return v.Broken
+	}
+	switch cmp.Or(d.Unknown, p.Unknown) {
+	case iofit.Deny:
+		return "nobody knows what the pod would do: " + v.Unknown
+	case "":
+		if d.Limited() {
+			return fmt.Sprintf("nobody knows whether the pod's limit would hold: %s (annotation %s: %s takes it there)",
+				v.Unknown, iofit.UnknownAnnotation, iofit.Allow)
+		}
+	}
+	return ""
 }
 
 // IOFit is the plugin.
 type IOFit struct {
 	kinds  *kinds
 	handle fwk.Handle
+	policy Policy
+	claims iofit.Claims
+	binds  atomic.Int64 // how often a claim was bound, or what it is bound to was seen
 
 	mu    sync.RWMutex
 	stand map[string]standing // by the name of the node
 }
 
-// standing is who stands on a node, as of a generation of what the scheduler knows of it.
+// standing is who stands on a node, as of a generation of what the scheduler knows of it, and of how often claims were
+// bound.
 type standing struct {
-	generation int64
-	there      iofit.Standing
+	generation, binds int64
+	kind              *iofit.Kind
+	there             iofit.Standing
 }
 
 var (
@@ -54,14 +107,16 @@ var (
 	_ fwk.PreScorePlugin    = &IOFit{}
 	_ fwk.ScorePlugin       = &IOFit{}
 	_ fwk.ReservePlugin     = &IOFit{}
+	_ fwk.BindPlugin        = &IOFit{}
 	_ fwk.PostBindPlugin    = &IOFit{}
 	_ fwk.SignPlugin        = &IOFit{}
 	_ fwk.EnqueueExtensions = &IOFit{}
 )
 
-// New returns the plugin, once it has read the models that are there.
+// New returns the plugin, once it has read the models that are there. Where it cannot, the scheduler starts without,
+// and nothing is predicted until it can: other pods are to be placed.
 func New(ctx context.Context, given runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-	args := Args{Namespace: Namespace}
+	args := Args{Namespace: iofit.Namespace}
 	if u, ok := given.(*runtime.Unknown); ok && len(u.Raw) > 0 {
 		text, err := yaml.YAMLToJSON(u.Raw)
 		if err == nil {
@@ -69,16 +124,69 @@ func New(ctx context.Context, given runtime.Object, h fwk.Handle) (fwk.Plugin, e
 			strict.DisallowUnknownFields()
 			err = strict.Decode(&args)
 		}
+		if err == nil {
+			err = args.Check()
+		}
 		if err != nil {
-			return nil, fmt.Errorf("args of %s: %w (they have namespace, of the models' ConfigMaps)", Name, err)
+			return nil, fmt.Errorf(
+				"args of %s: %w (they have namespace, of the models' ConfigMaps, unknown, and limitNamespaces)",
+				Name,
+				err,
+			)
 		}
 	}
-	p := &IOFit{handle: h, stand: map[string]standing{}}
+	p := &IOFit{handle: h, policy: args.Policy, stand: map[string]standing{}, claims: claimsOf(h.SharedInformerFactory())}
 	var err error
-	if p.kinds, err = watchKinds(ctx, h.ClientSet(), args.Namespace, func() { go p.wake(ctx) }); err != nil {
+	if p.kinds, err = watchKinds(ctx, h.ClientSet(), args.Namespace); err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
+	if err := p.kinds.wait(ctx, func() { go p.wake(ctx) }); err != nil {
+		klog.FromContext(ctx).Error(err, "Nothing is predicted until models can be read", "plugin", Name)
+	}
+	core := h.SharedInformerFactory().Core().V1()
+	_, err = core.Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: p.forget})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Name, err)
+	}
+	for _, i := range []cache.SharedIndexInformer{core.PersistentVolumeClaims().Informer(),
+		core.PersistentVolumes().Informer()} {
+		_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { p.binds.Add(1) },
+			UpdateFunc: func(before, now any) {
+				if boundTo(before) != boundTo(now) {
+					p.binds.Add(1)
+				}
+			},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", Name, err)
+		}
+	}
 	return p, nil
+}
+
+// claimsOf returns what is known of claims to those who share informers.
+func claimsOf(all informers.SharedInformerFactory) iofit.Claims {
+	core := all.Core().V1()
+	return iofit.Claims{Claims: core.PersistentVolumeClaims().Lister(), Volumes: core.PersistentVolumes().Lister(),
+		Classes: all.Storage().V1().StorageClasses().Lister()}
+}
+
+// boundTo returns the PersistentVolume of a claim; "" of all else.
+func boundTo(o any) string {
+	if claim, ok := o.(*corev1.PersistentVolumeClaim); ok {
+		return claim.Spec.VolumeName
+	}
+	return ""
+}
+
+// forget forgets a node that is gone: names of nodes that come and go are without end.
+func (p *IOFit) forget(gone any) {
+	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(gone); err == nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.stand, key)
+	}
 }
 
 // wake has pods looked at again that may have been rejected by another model.
@@ -94,14 +202,18 @@ func (p *IOFit) wake(ctx context.Context) {
 			waiting[klog.KObj(pod).String()] = pod
 		}
 	}
+	if len(waiting) == 0 {
+		return
+	}
 	p.handle.Activate(klog.FromContext(ctx), waiting)
 }
 
 // Name returns the plugin's name.
 func (*IOFit) Name() string { return Name }
 
-// PreFilter rejects a pod whose annotations are wrong, and has nothing more to do with one without a class.
-func (*IOFit) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (
+// PreFilter rejects a pod whose annotations are wrong or whose class no model knows, and has nothing more to do with
+// one without a class.
+func (p *IOFit) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (
 	*fwk.PreFilterResult, *fwk.Status,
 ) {
 	d, err := iofit.DemandOf(pod)
@@ -111,7 +223,11 @@ func (*IOFit) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1.Pod
 	case d == nil:
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	state.Write(demandKey, demand{d})
+	if why := iofit.Unheard(d, *p.kinds.now.Load()); why != "" {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why)
+	}
+	volumes, _ := p.claims.Of(pod)
+	state.Write(demandKey, demand{d, volumes})
 	return nil, nil
 }
 
@@ -120,50 +236,49 @@ func (*IOFit) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // Filter rejects nodes on which a limit would break.
 func (p *IOFit) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
-	v := p.judge(state, node)
+	v, status := p.judge(state, node)
 	countNode(v)
-	if v.Broken != "" {
-		return fwk.NewStatus(fwk.Unschedulable, v.Broken)
-	}
-	return nil
+	return status
 }
 
-// judge says what the pod of a cycle would do on a node.
-func (p *IOFit) judge(state fwk.CycleState, node fwk.NodeInfo) iofit.Verdict {
-	d, err := state.Read(demandKey)
+// judge says what the pod of a cycle would do on a node, and whether it is kept from there.
+func (p *IOFit) judge(state fwk.CycleState, node fwk.NodeInfo) (iofit.Verdict, *fwk.Status) {
+	kept, err := state.Read(demandKey)
 	if err != nil {
-		return iofit.Verdict{Unknown: "it has no class"} // PreFilter skipped it
+		return iofit.Verdict{Unknown: "it has no class"}, nil // PreFilter skipped it
 	}
-	return p.kinds.judge(node.Node(), p.there(node), d.(demand).Demand)
+	d := kept.(demand)
+	v := p.kinds.judge(node.Node(), func(kind *iofit.Kind) iofit.Standing { return p.there(node, kind) }, d)
+	why := p.policy.refuses(d.Demand, v)
+	switch {
+	case why == "":
+		return v, nil
+	case v.Always: // nobody is to be evicted for it in vain
+		return v, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why)
+	}
+	return v, fwk.NewStatus(fwk.Unschedulable, why)
 }
 
-// there returns who stands on a node.
-func (p *IOFit) there(node fwk.NodeInfo) iofit.Standing {
-	name, generation := node.Node().Name, node.GetGeneration()
+// there returns who stands on a node of a kind. What claims are bound to is looked at again where it was not known.
+func (p *IOFit) there(node fwk.NodeInfo, kind *iofit.Kind) iofit.Standing {
+	name, generation, binds := node.Node().Name, node.GetGeneration(), p.binds.Load()
 	p.mu.RLock()
 	kept := p.stand[name]
 	p.mu.RUnlock()
-	if kept.generation == generation {
+	if kept.generation == generation && kept.kind == kind && (kept.there.Settled || kept.binds == binds) {
 		return kept.there
 	}
-	var all []*iofit.Demand
-	for _, info := range node.GetPods() {
-		all = appendDemand(all, info.GetPod())
-	}
-	s := standing{generation, iofit.Stand(all)}
+	s := standing{generation, binds, kind, iofit.OnNode(node.Node(), kind, func(yield func(*corev1.Pod) bool) {
+		for _, info := range node.GetPods() {
+			if !yield(info.GetPod()) {
+				return
+			}
+		}
+	}, p.claims, p.policy.counts)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stand[name] = s
 	return s.there
-}
-
-// appendDemand appends what a pod that runs needs; nothing of one that is done, or says nothing that can be read.
-func appendDemand(to []*iofit.Demand, pod *corev1.Pod) []*iofit.Demand {
-	d, err := iofit.DemandOf(pod)
-	if err != nil || d == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-		return to
-	}
-	return append(to, d)
 }
 
 // PreScore skips pods without a class.
@@ -179,7 +294,8 @@ const noScore = math.MinInt64
 
 // Score returns by how many thousandths of an operation a second all on the node would do more.
 func (p *IOFit) Score(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	return raw(p.judge(state, node)), nil
+	v, _ := p.judge(state, node)
+	return raw(v), nil
 }
 
 func raw(v iofit.Verdict) int64 {
@@ -222,7 +338,10 @@ const (
 )
 
 type (
-	demand  struct{ *iofit.Demand }
+	demand struct {
+		*iofit.Demand
+		volumes []iofit.Volume
+	}
 	verdict struct{ iofit.Verdict }
 )
 
@@ -241,9 +360,9 @@ func (p *IOFit) Reserve(_ context.Context, state fwk.CycleState, _ *corev1.Pod, 
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	v := p.judge(state, node)
-	if v.Broken != "" {
-		return fwk.NewStatus(fwk.Unschedulable, v.Broken)
+	v, status := p.judge(state, node)
+	if status != nil {
+		return status
 	}
 	state.Write(verdictKey, verdict{v})
 	return nil
@@ -252,6 +371,26 @@ func (p *IOFit) Reserve(_ context.Context, state fwk.CycleState, _ *corev1.Pod, 
 // Unreserve forgets it.
 func (*IOFit) Unreserve(_ context.Context, state fwk.CycleState, _ *corev1.Pod, _ string) {
 	state.Delete(verdictKey)
+}
+
+// Bind binds a pod with what is predicted of it; all others are left to the next plugin.
+func (p *IOFit) Bind(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+	kept, err := state.Read(verdictKey)
+	if err != nil || kept.(verdict).Unknown != "" {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	return fwk.AsStatus(bindTo(ctx, p.handle.ClientSet(), pod, node, kept.(verdict).Verdict))
+}
+
+// bindTo binds a pod to a node. The API server adds a binding's annotations to the pod, so that nobody needs the right
+// to change pods, and what is predicted is there before the pod starts.
+func bindTo(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, node string, v iofit.Verdict) error {
+	b := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		Target: corev1.ObjectReference{Kind: "Node", Name: node}}
+	if v.Unknown == "" && v.Rate > 0 {
+		b.Annotations = map[string]string{iofit.PredictedAnnotation: v.Prediction().String()}
+	}
+	return client.CoreV1().Pods(pod.Namespace).Bind(ctx, b, metav1.CreateOptions{})
 }
 
 // PostBind says in an event what is predicted, or that nobody knows.
@@ -277,10 +416,10 @@ func reason(v iofit.Verdict) string {
 func countNode(v iofit.Verdict) {
 	result := "fits"
 	switch {
-	case v.Unknown != "":
-		result = "unknown"
 	case v.Broken != "":
 		result = v.Limit
+	case v.Unknown != "":
+		result = "unknown"
 	}
 	judged.WithLabelValues(result).Inc()
 }
@@ -293,23 +432,37 @@ func countPod(pod *corev1.Pod, v iofit.Verdict) {
 	}
 }
 
-// SignPod says that pods with the same demand are alike to the plugin, so that what the
+// SignPod says that pods with the same demand, and volumes on the same, are alike to the plugin, so that what the
 // scheduler found for one may serve the next.
-func (*IOFit) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+func (p *IOFit) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	d, err := iofit.DemandOf(pod)
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable, err.Error())
 	}
-	return []fwk.SignFragment{{Key: Name, Value: fmt.Sprint(d)}}, nil
+	if d == nil {
+		return []fwk.SignFragment{{Key: Name, Value: ""}}, nil
+	}
+	volumes, _ := p.claims.Of(pod)
+	return []fwk.SignFragment{{Key: Name, Value: d.Sign() + iofit.Sign(volumes)}}, nil
 }
 
-// EventsToRegister are what may make room: a pod with a class goes or says something else, a node comes, or is of
-// another kind.
+// EventsToRegister returns the events that may make room: a pod with a class goes or says something else, a claim is
+// bound to another drive than it counted on, a node comes, is of another kind, or says what is on its drives.
 func (*IOFit) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete | fwk.Update}, QueueingHintFn: queue},
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel}},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel |
+			fwk.UpdateNodeAnnotation}},
+		{Event: fwk.ClusterEvent{Resource: fwk.PersistentVolumeClaim, ActionType: fwk.Update}, QueueingHintFn: queueBound},
 	}, nil
+}
+
+// queueBound has rejected pods looked at again where a claim is bound, be it of one of those that stand.
+func queueBound(_ klog.Logger, _ *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+	if boundTo(before) != boundTo(after) {
+		return fwk.Queue, nil
+	}
+	return fwk.QueueSkip, nil
 }
 
 // queue has a rejected pod looked at again where another with a class goes or changes, or it does itself.
@@ -319,6 +472,11 @@ func queue(_ klog.Logger, pod *corev1.Pod, before, after any) (fwk.QueueingHint,
 		if ok && (other.UID == pod.UID || other.Annotations[iofit.ClassAnnotation] != "") {
 			return fwk.Queue, nil
 		}
+	}
+	was, _ := before.(*corev1.Pod)
+	is, _ := after.(*corev1.Pod)
+	if was != nil && is != nil && iofit.IsHolder(is) && iofit.Ready(was) != iofit.Ready(is) {
+		return fwk.Queue, nil // limits of its node count, or no longer
 	}
 	return fwk.QueueSkip, nil
 }

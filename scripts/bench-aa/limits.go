@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"plimsoll/internal/cgroup"
 	"plimsoll/internal/finding"
+	"plimsoll/internal/host/cgroup"
 	"plimsoll/internal/result"
 )
 
@@ -21,7 +21,7 @@ import (
 const blkio = "/sys/fs/cgroup/blkio"
 
 // limited measures copies of one stack of which some are slowed down by a
-// limit of I/Os, set anew at each bring-up to a share of what the device did
+// limit of I/Os, set anew at each setup to a share of what the device did
 // right before, and tells how often they are recognised.
 func limited(ctx context.Context, o options, dir string) error {
 	for _, direction := range []string{"read", "write"} {
@@ -39,8 +39,8 @@ func limited(ctx context.Context, o options, dir string) error {
 		ratios[name] = r
 		fmt.Fprintf(&body, "  %s: loop(size=1GiB)\n", name)
 	}
-	body.WriteString("workloads:\n  RR: {fio: {rw: randread, bs: 4KiB, jobs: 4, iodepth: 32, size: 512MiB}}\n" +
-		"  RW: {fio: {rw: randwrite, bs: 4KiB, jobs: 4, iodepth: 32, size: 512MiB}}\n")
+	body.WriteString("workloads:\n  randread: {fio: {rw: randread, bs: 4KiB, jobs: 4, iodepth: 32, size: 512MiB}}\n" +
+		"  randwrite: {fio: {rw: randwrite, bs: 4KiB, jobs: 4, iodepth: 32, size: 512MiB}}\n")
 	slow := func(ctx context.Context, stack string, devices []result.Device) error {
 		ratio, ok := ratios[stack]
 		if !ok {
@@ -80,7 +80,7 @@ func throttle(group, direction string) string {
 }
 
 // limit has a device do a share of what it does without a limit. The kernel forgets
-// limits with the group, which is made anew at each bring-up.
+// limits with the group, which is made anew at each setup.
 //
 // At tens of thousands of I/Os a second, what is limited to 95% does some 70%: the
 // limit is raised until the rate is what it should be.

@@ -34,9 +34,9 @@ var stacks = []struct{ name, line string }{
 
 const workloads = `
 workloads:
-  RR: {fio: {rw: randread, bs: 4KiB, jobs: 4, iodepth: 32, size: 512MiB}}
-  RW: {fio: {rw: randwrite, bs: 4KiB, jobs: 4, iodepth: 32, size: 512MiB}}
-  SW: {fio: {rw: write, bs: 128KiB, jobs: 4, iodepth: 8, size: 512MiB}}
+  randread: {fio: {rw: randread, bs: 4KiB, jobs: 4, iodepth: 32, size: 512MiB}}
+  randwrite: {fio: {rw: randwrite, bs: 4KiB, jobs: 4, iodepth: 32, size: 512MiB}}
+  write: {fio: {rw: write, bs: 128KiB, jobs: 4, iodepth: 8, size: 512MiB}}
 `
 
 // onlyLimits stands for the name of a stack, and for no copies.
@@ -133,7 +133,7 @@ func copiesOf(line string, o options) string {
 // measure runs an experiment of these stacks and workloads.
 func measure(ctx context.Context, o options, dir, name, body string, seed uint64,
 	handicap func(context.Context, string, []result.Device) error) (*result.Run, error) {
-	text := fmt.Sprintf("name: %s\nquestion: Are equal stacks told from each other?\nrepeat: %d\nruntime: %s\n%s", name,
+	text := fmt.Sprintf("name: %s\nquestion: Are equal stacks distinguished?\nrepeat: %d\nruntime: %s\n%s", name,
 		o.blocks, o.runtime, body)
 	e, err := experiment.Parse(name+".yaml", []byte(text),
 		experiment.Options{Catalog: stack.Catalog(), Kinds: kinds.All()})

@@ -97,7 +97,7 @@ func spread(run *result.Run, workload string) float64 {
 
 // writeParts shows what equal things differed by.
 func writeParts(w io.Writer, all []copies) {
-	fmt.Fprintln(w, "| copies of | workload | trials of a bring-up | bring-ups in a block | blocks | noise floor | "+
+	fmt.Fprintln(w, "| copies of | workload | trials of a setup | setups in a round | rounds | noise floor | "+
 		"block takes |")
 	fmt.Fprintln(w, "|---|---|--:|--:|--:|--:|--:|")
 	percent := func(x *float64) string {

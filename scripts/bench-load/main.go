@@ -23,9 +23,9 @@ import (
 
 	"plimsoll/internal/database"
 	"plimsoll/internal/database/client"
-	"plimsoll/internal/hist"
-	"plimsoll/internal/load"
+	"plimsoll/internal/result/hist"
 	"plimsoll/internal/units"
+	"plimsoll/internal/workload/loadgen"
 	"plimsoll/internal/workload/ycsb"
 )
 
@@ -146,11 +146,11 @@ func generate(rate float64, constant bool, seconds time.Duration) error {
 		Ramp: time.Second, Runtime: seconds, Sample: 250 * time.Millisecond, Patience: 10 * time.Second,
 	}
 	ctx := context.Background()
-	if _, err := load.Wait(ctx, p, dial); err != nil {
+	if _, err := loadgen.Wait(ctx, p, dial); err != nil {
 		return err
 	}
 	var out bytes.Buffer
-	if err := load.Run(ctx, p, load.Options{Dial: dial, Output: &out}); err != nil {
+	if err := loadgen.Run(ctx, p, loadgen.Options{Dial: dial, Output: &out}); err != nil {
 		return err
 	}
 	var sum ycsb.Line

@@ -1,6 +1,6 @@
 // Command bench-model says how far a model is to be trusted: of runs that are kept as small exports it
 // trains on one half of the points, predicts the other, and the other way round. It is deterministic: the
-// table in docs/model.md is its output.
+// table in docs/evidence/model-checks.md is its output.
 //
 // An export is made of runs by -export FILE RUN..., of which a RUN is a run directory or a table of points.
 package main
@@ -18,8 +18,8 @@ import (
 	"strings"
 
 	"plimsoll/internal/model"
-	"plimsoll/internal/points"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/imports/points"
 	"plimsoll/internal/result/store"
 )
 
@@ -84,7 +84,8 @@ type row struct {
 	about, class string
 	points       int
 
-	between, beyond       []float64 // errors, as shares
+	between, beyond       []float64 // errors of answers, as shares
+	network               []float64 // of the network of queues at all of these
 	inside, judged        int
 	linear, gunther, same []float64 // of points for which both have an answer
 	knee, kneeSaid        int       // 0 where there is none
@@ -171,19 +172,20 @@ func each(about string, class model.Class, all []model.Point) row {
 	for _, h := range m.Classes[0].Check.Held {
 		off := func(said model.Number) float64 { return math.Abs(float64(said/h.Seen) - 1) }
 		if h.Beyond {
-			r.beyond = append(r.beyond, off(h.Said.Value))
+			r.beyond = append(r.beyond, off(h.Answer.Value))
 		} else {
-			r.between = append(r.between, off(h.Said.Value))
+			r.between = append(r.between, off(h.Answer.Value))
 		}
-		if h.Said.High < 100*h.Said.Low { // else it is not known
+		r.network = append(r.network, off(h.Said.Value))
+		if h.Answer.High < 100*h.Answer.Low { // else it is not known
 			r.judged++
-			if h.Seen >= h.Said.Low && h.Seen <= h.Said.High {
+			if h.Seen >= h.Answer.Low && h.Seen <= h.Answer.High {
 				r.inside++
 			}
 		}
 		if !math.IsNaN(float64(h.Linear)) && !math.IsNaN(float64(h.Gunther)) {
 			r.linear, r.gunther = append(r.linear, off(h.Linear)), append(r.gunther, off(h.Gunther))
-			r.same = append(r.same, off(h.Said.Value))
+			r.same = append(r.same, off(h.Answer.Value))
 		}
 	}
 	return r
@@ -205,6 +207,11 @@ func (r *row) hold(m *model.Model, train []model.Point, p model.Point) {
 	} else {
 		r.between = append(r.between, value)
 	}
+	network := value
+	if a.Network != nil {
+		network = off(float64(a.Network.Value))
+	}
+	r.network = append(r.network, network)
 	r.judged++
 	if seen := model.Number(p.Rate()); seen >= a.Rate.Low && seen <= a.Rate.High {
 		r.inside++
@@ -262,6 +269,7 @@ func mixes(e export) (row, error) {
 		for _, t := range b.Tenants {
 			r.points++
 			r.between = append(r.between, math.Abs(float64(t.Said/t.Seen)-1))
+			r.network = r.between
 		}
 	}
 	r.refusals = 0
@@ -272,9 +280,9 @@ func mixes(e export) (row, error) {
 }
 
 func table(w io.Writer, rows []row) {
-	fmt.Fprintln(w, "| runs | class | points | between, off | beyond, off | in the interval of 90% | straight line | "+
-		"Gunther's law | model at the same | load line | refused |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|")
+	fmt.Fprintln(w, "| runs | class | points | between, off | beyond, off | network at all | in the interval of 90% | "+
+		"straight line | Gunther's law | model at the same | load line | refused |")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, r := range rows {
 		knee := "-"
 		if r.knee > 0 {
@@ -284,8 +292,9 @@ func table(w io.Writer, rows []row) {
 		if r.judged > 0 {
 			held = fmt.Sprintf("%d of %d", r.inside, r.judged)
 		}
-		fmt.Fprintf(w, "| %s | %s | %d | %s | %s | %s | %s | %s | %s | %s | %d |\n", r.about, r.class, r.points,
-			mean(r.between), mean(r.beyond), held, mean(r.linear), mean(r.gunther), mean(r.same), knee, r.refusals)
+		fmt.Fprintf(w, "| %s | %s | %d | %s | %s | %s | %s | %s | %s | %s | %s | %d |\n", r.about, r.class, r.points,
+			mean(r.between), mean(r.beyond), mean(r.network), held, mean(r.linear), mean(r.gunther), mean(r.same), knee,
+			r.refusals)
 	}
 }
 

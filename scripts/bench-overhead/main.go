@@ -49,7 +49,7 @@ seed: 1
 stacks:
   loop: loop(size=256MiB, dir=%s)
 workloads:
-  RR: {fio: {rw: randread, bs: 4KiB, jobs: 1, iodepth: 16, size: 128MiB}}
+  randread: {fio: {rw: randread, bs: 4KiB, jobs: 1, iodepth: 16, size: 128MiB}}
 `
 
 func run(program string, pairs int, runtime time.Duration) (err error) {
@@ -126,7 +126,7 @@ type measured struct {
 // harness runs plimsoll and watches its process while fio runs.
 func harness(program, dir, file string, i int, runtime time.Duration) (m measured, err error) {
 	out := filepath.Join(dir, "run-"+strconv.Itoa(i))
-	cmd := exec.Command(program, "run", file, "--quiet", "--out", out, "--state-dir", filepath.Join(dir, "state"))
+	cmd := exec.Command(program, "run", file, "--quiet", "--output", out, "--state-dir", filepath.Join(dir, "state"))
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		return m, err

@@ -27,7 +27,7 @@ import (
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/blktrace"
 	"plimsoll/internal/iotrace/capture"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/state/journal"
 )
 
 // recorder is a row of the table.

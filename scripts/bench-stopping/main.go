@@ -2,7 +2,7 @@
 // replays made and recorded series of rates through the stopping rule, many
 // times each, and prints how long that took against fixed ten minutes, and how
 // often the interval held the long-run mean. It is deterministic: the tables
-// in docs/stopping.md are its output.
+// in docs/evidence/stopping.md are its output.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"plimsoll/internal/steady"
+	"plimsoll/internal/stats/stopping"
 )
 
 // fixed is what the studies did.
@@ -54,7 +54,7 @@ type outcome struct {
 	width      float64 // relative half-width of the reported interval
 	held       float64 // the reported interval held the long-run mean
 	heldAlone  float64 // that of batch means alone did
-	reasons    map[steady.Reason]float64
+	reasons    map[stopping.Reason]float64
 	fixedWidth float64 // relative half-width of batch means after ten minutes
 	fixedHeld  float64 // which held the long-run mean
 }
@@ -63,7 +63,7 @@ func (o outcome) class() class {
 	switch {
 	case math.IsNaN(o.mean):
 		return unsteady
-	case o.fixedWidth > steady.DefaultRule.Target:
+	case o.fixedWidth > stopping.DefaultRule.Target:
 		return noisy
 	}
 	return knowable
@@ -90,7 +90,7 @@ func bench(replays int, seed uint64) ([]outcome, error) {
 }
 
 func replay(s source, replays int, seed uint64) outcome {
-	o := outcome{source: s, reasons: map[steady.Reason]float64{}}
+	o := outcome{source: s, reasons: map[stopping.Reason]float64{}}
 	share := 1 / float64(replays)
 	count := func(into *float64, low, high float64) {
 		const rounding = 1e-12
@@ -105,22 +105,22 @@ func replay(s source, replays int, seed uint64) outcome {
 		rng := rand.New(rand.NewPCG(seed+i, name.Sum64()))
 		rates := s.make(rng, int(fixed.Seconds())*perSecond)
 
-		early := run(rates, steady.DefaultRule)
+		early := run(rates, stopping.DefaultRule)
 		o.seconds += early.Elapsed.Seconds() * share
 		o.width += (early.High - early.Low) / 2 / early.Mean.Value * share
 		o.reasons[early.Reason] += share
 		count(&o.held, early.Low, early.High)
 		count(&o.heldAlone, early.Mean.Low(), early.Mean.High())
 
-		late := run(rates, steady.Rule{Min: fixed, Max: fixed})
+		late := run(rates, stopping.Rule{Min: fixed, Max: fixed})
 		o.fixedWidth += late.Mean.Relative() * share
 		count(&o.fixedHeld, late.Mean.Low(), late.Mean.High())
 	}
 	return o
 }
 
-func run(rates []float64, rule steady.Rule) steady.Decision {
-	stopper := steady.New(rule)
+func run(rates []float64, rule stopping.Rule) stopping.Decision {
+	stopper := stopping.New(rule)
 	for _, rate := range rates {
 		if d := stopper.Add(rate); d.Stop {
 			return d
@@ -131,7 +131,7 @@ func run(rates []float64, rule steady.Rule) steady.Decision {
 
 // average is of several series, each of the same weight.
 func average(results []outcome) (a outcome) {
-	a.reasons = map[steady.Reason]float64{}
+	a.reasons = map[stopping.Reason]float64{}
 	share := 1 / float64(len(results))
 	for _, o := range results {
 		a.seconds += o.seconds * share
@@ -165,8 +165,8 @@ func write(w io.Writer, results []outcome) {
 		}
 		fmt.Fprintf(w, "| %s | %.0f s | %.1fx | %.1f%% | %s | %s | %s | %s | %s | %.1f%% | %s |\n",
 			name, a.seconds, a.timesLess(), 100*a.width, holds(a.held), holds(a.heldAlone),
-			percent(a.reasons[steady.Precise]), percent(a.reasons[steady.MaximumReached]),
-			percent(a.reasons[steady.NeverSettled]),
+			percent(a.reasons[stopping.Precise]), percent(a.reasons[stopping.MaximumReached]),
+			percent(a.reasons[stopping.NeverSettled]),
 			100*a.fixedWidth, holds(a.fixedHeld))
 	}
 

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/steady"
+	"plimsoll/internal/stats/stopping"
 )
 
-// What docs/stopping.md promises, with fewer replays and other seeds. Seeds are
+// What docs/evidence/stopping.md promises, with fewer replays and other seeds. Seeds are
 // fixed, so that this fails for a change of the rule or of a series alone.
 func TestStoppingKeepsItsPromise(t *testing.T) {
 	results, err := bench(60, 1_000_000)
@@ -18,7 +18,7 @@ func TestStoppingKeepsItsPromise(t *testing.T) {
 	}
 	known := only(results, func(o outcome) bool { return o.class() == knowable })
 	if len(known) < 40 {
-		t.Fatalf("only %d series have a mean that ten minutes tell within 3%%", len(known))
+		t.Fatalf("only %d series have a mean that ten minutes show within 3%%", len(known))
 	}
 	if a := average(known); a.timesLess() < 5 || a.held < 0.93 {
 		t.Errorf("%.1f times less time than ten minutes, and %.1f%% of the intervals hold the mean; 5 times and 93%% "+
@@ -26,13 +26,13 @@ func TestStoppingKeepsItsPromise(t *testing.T) {
 	}
 	// Where ten minutes are too short, it must not claim to be precise.
 	noisy := only(results, func(o outcome) bool { return o.class() == noisy })
-	if a := average(noisy); a.reasons[steady.Precise] > 0.05 || a.held < 0.93 {
+	if a := average(noisy); a.reasons[stopping.Precise] > 0.05 || a.held < 0.93 {
 		t.Errorf("too noisy: %.0f%% claimed to be precise, %.0f%% of the intervals hold the mean",
-			100*a.reasons[steady.Precise], 100*a.held)
+			100*a.reasons[stopping.Precise], 100*a.held)
 	}
 	unsteady := only(results, func(o outcome) bool { return o.class() == unsteady })
-	if a := average(unsteady); a.reasons[steady.NeverSettled] < 0.8 {
-		t.Errorf("only %.0f%% of what never settles was found out", 100*a.reasons[steady.NeverSettled])
+	if a := average(unsteady); a.reasons[stopping.NeverSettled] < 0.8 {
+		t.Errorf("only %.0f%% of what never settles was found out", 100*a.reasons[stopping.NeverSettled])
 	}
 }
 

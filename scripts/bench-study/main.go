@@ -1,8 +1,8 @@
 // Command bench-study shows how often the rule that ends a comparison across
-// blocks is right, and how many blocks it saves: it makes bring-ups of points whose
+// blocks is right, and how many blocks it saves: it makes setups of points whose
 // true ratios are known, runs the rule on them until it asks for no more, many
 // times, and compares that with 30 blocks of each point. It is deterministic:
-// the tables in docs/stopping.md are its output.
+// the tables in docs/evidence/stopping.md are its output.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"sync"
 
 	"plimsoll/internal/stats"
-	"plimsoll/internal/steady"
+	"plimsoll/internal/stats/stopping"
 )
 
 func main() {
@@ -49,7 +49,7 @@ type point struct {
 
 // simulation is one replay of a study.
 type simulation struct {
-	study  steady.Study
+	study  stopping.Study
 	truth  []point
 	rngs   []*rand.Rand // each point has its own random numbers
 	shared *rand.Rand
@@ -64,7 +64,7 @@ func simulate(truth []point, pairs [][2]int, seed uint64, name string) *simulati
 	}
 	s := &simulation{truth: truth, shared: stream(-1)}
 	s.study.Pairs = pairs
-	s.study.Points = make([]steady.StudyPoint, len(truth))
+	s.study.Points = make([]stopping.StudyPoint, len(truth))
 	for i := range truth {
 		s.rngs = append(s.rngs, stream(i))
 	}
@@ -91,7 +91,7 @@ func (s *simulation) all() []int {
 	return all
 }
 
-func (s *simulation) compare(pair [2]int) steady.Outcome {
+func (s *simulation) compare(pair [2]int) stopping.Outcome {
 	return s.study.Compare(s.study.Points[pair[0]], s.study.Points[pair[1]])
 }
 
@@ -200,9 +200,9 @@ func (c *pairCase) replay(seed uint64) (r pairCase) {
 		s.run(next)
 	}
 	switch s.compare(pair) { // a verdict, once given, stays
-	case steady.Differ:
+	case stopping.Differ:
 		r.differ = 1
-	case steady.Alike:
+	case stopping.Alike:
 		r.alike = 1
 	default:
 		r.neither = 1
@@ -210,7 +210,7 @@ func (c *pairCase) replay(seed uint64) (r pairCase) {
 	r.test = truth(s.testDiffers(pair))
 	r.trials = float64(s.trials) / 2
 	fixed := simulate(s.truth, nil, seed, fmt.Sprint(c.name, c.ratio))
-	for range steady.DefaultStudy.Most {
+	for range stopping.DefaultStudy.Most {
 		fixed.run(fixed.all())
 	}
 	r.fixed = truth(fixed.testDiffers(pair))
@@ -228,7 +228,7 @@ func writePairs(w io.Writer, cases []pairCase) {
 
 func (c pairCase) cells() string {
 	return fmt.Sprintf("%s | %s | %s | %.1f | %.1fx | %s | %s", tenths(c.differ), tenths(c.alike), percent(c.neither),
-		c.trials, float64(steady.DefaultStudy.Most)/c.trials, percent(c.test), percent(c.fixed))
+		c.trials, float64(stopping.DefaultStudy.Most)/c.trials, percent(c.test), percent(c.fixed))
 }
 
 // writeRatios gives the means over all kinds of noise.
@@ -276,10 +276,10 @@ func benchSingles(replays int, seed uint64) (cases []singleCase) {
 			}
 			state := s.study.Judge()[0]
 			r.trials = float64(s.trials)
-			r.precise = truth(state.Reason == steady.Precise)
+			r.precise = truth(state.Reason == stopping.Precise)
 			r.held = truth(holds(s, state.Relative))
-			r.wide = truth(holds(s, max(state.Relative, steady.DefaultStudy.Target)))
-			for len(s.study.Points[0].Values) < steady.DefaultStudy.Most {
+			r.wide = truth(holds(s, max(state.Relative, stopping.DefaultStudy.Target)))
+			for len(s.study.Points[0].Values) < stopping.DefaultStudy.Most {
 				s.run(s.all())
 			}
 			r.fixed = truth(holds(s, s.study.Judge()[0].Relative))
@@ -312,7 +312,7 @@ func writeSingles(w io.Writer, cases []singleCase) {
 	fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|")
 	for _, c := range cases {
 		fmt.Fprintf(w, "| %s | %.1f | %.1fx | %s | %s | %s | %s |\n", c.noise.name, c.trials,
-			float64(steady.DefaultStudy.Most)/c.trials,
+			float64(stopping.DefaultStudy.Most)/c.trials,
 			percent(c.precise), percent(c.wide), percent(c.held), percent(c.fixed))
 	}
 }

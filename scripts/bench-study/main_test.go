@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What docs/stopping.md promises, with fewer replays and other seeds. Seeds are
+// What docs/evidence/stopping.md promises, with fewer replays and other seeds. Seeds are
 // fixed, so that this fails for a change of the rule or of the noise alone.
 func TestVerdictsKeepTheirPromise(t *testing.T) {
 	const replays = 150

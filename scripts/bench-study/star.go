@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"plimsoll/internal/steady"
+	"plimsoll/internal/stats/stopping"
 )
 
 // starCase is a comparison as runs have them: a baseline, and seven points
@@ -67,7 +67,7 @@ func benchStars(replays int, seed uint64) []starCase {
 }
 
 func replayStar(name string, points []point, pairs [][2]int, seed uint64) (r starCase) {
-	budget := len(points) * steady.DefaultStudy.Most / 3
+	budget := len(points) * stopping.DefaultStudy.Most / 3
 	s := simulate(points, pairs, seed, name)
 	for next := s.study.Next(); len(next) > 0; next = s.study.Next() {
 		if rest := budget - s.trials; rest > 0 && len(next) >= rest {
@@ -83,12 +83,12 @@ func replayStar(name string, points []point, pairs [][2]int, seed uint64) (r sta
 	r.trials = float64(s.trials)
 	for i, pair := range pairs {
 		switch s.compare(pair) {
-		case steady.Differ:
+		case stopping.Differ:
 			r.right += truth(starLevels[i+1] != 1)
 			r.wrong += truth(starLevels[i+1] == 1)
-		case steady.Alike:
-			r.right += truth(starLevels[i+1] <= 1+steady.DefaultStudy.Target)
-			r.wrong += truth(starLevels[i+1] > 1+steady.DefaultStudy.Target)
+		case stopping.Alike:
+			r.right += truth(starLevels[i+1] <= 1+stopping.DefaultStudy.Target)
+			r.wrong += truth(starLevels[i+1] > 1+stopping.DefaultStudy.Target)
 		}
 	}
 
@@ -124,11 +124,11 @@ func (k *knowledge) add(other knowledge, share float64) {
 
 func (s *simulation) known() (k knowledge) {
 	for _, pair := range s.study.Pairs {
-		k.verdicts += truth(s.compare(pair) != steady.NoVerdict)
+		k.verdicts += truth(s.compare(pair) != stopping.NoVerdict)
 	}
 	for _, state := range s.study.Judge() {
-		k.precise += truth(state.Relative <= steady.DefaultStudy.Target)
-		if state.Reason != steady.Settled {
+		k.precise += truth(state.Relative <= stopping.DefaultStudy.Target)
+		if state.Reason != stopping.Settled {
 			k.widest = max(k.widest, state.Relative)
 		}
 	}
@@ -136,11 +136,11 @@ func (s *simulation) known() (k knowledge) {
 }
 
 func writeStars(w io.Writer, cases []starCase) {
-	fmt.Fprintln(w, "| noise | bring-ups of 240 | fewer | verdicts of 7 | wrong | after 80: verdicts | precise of 8 "+
+	fmt.Fprintln(w, "| noise | setups of 240 | fewer | verdicts of 7 | wrong | after 80: verdicts | precise of 8 "+
 		"| widest | in turns: verdicts | precise | widest |")
 	fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, c := range cases {
-		all := float64(len(starLevels) * steady.DefaultStudy.Most)
+		all := float64(len(starLevels) * stopping.DefaultStudy.Most)
 		fmt.Fprintf(w, "| %s | %.0f | %.1fx | %.1f | %.2f | %.1f | %.1f | %s | %.1f | %.1f | %s |\n", c.name, c.trials,
 			all/c.trials, c.right+c.wrong, c.wrong,
 			c.budget.verdicts, c.budget.precise, percent(c.budget.widest), c.turns.verdicts, c.turns.precise,

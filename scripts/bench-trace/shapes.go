@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"plimsoll/internal/iotrace/blktrace"
-	"plimsoll/internal/iotrace/synthetic"
+	"plimsoll/internal/testkit/synthetic"
 )
 
 // shape is a capture that is measured.

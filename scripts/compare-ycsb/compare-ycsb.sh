@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Shows that our YCSB core and the original, site.ycsb:core 0.17.0, ask a database for
 # the same: the mix of operations and the hottest records of each workload, as the
-# table of docs/load.md. Needs Java 17 and Maven, which fetches the original.
+# table of docs/evidence/load-vs-ycsb.md. Needs Java 17 and Maven, which fetches the original.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 root=$PWD

@@ -1,6 +1,6 @@
 // Command curve-power tells how often stats.FindChanges sees changes that are
 // not there, and misses those that are: it makes curves with a known answer,
-// adds noise, and counts. It prints the tables of docs/curves.md.
+// adds noise, and counts. It prints the tables of docs/evidence/curves.md.
 //
 //	go run ./scripts/curve-power
 package main

@@ -1,8 +1,8 @@
-// Command plan-to-fact holds a plan against what is then measured. Two small hosts, miniatures of this one, of
+// Command plan-to-fact holds a plan against what is then measured. Two small hosts, scaled-down hosts of this one, of
 // which one has three times the memory of the other, are to carry six key-value servers of two kinds. A few runs
 // are fitted, the fleet is planned, what is planned is tried and fitted, too, until the plan stays; and what the
 // plan, round robin, first fit and the worst placement would have on each host is measured in random order, five
-// bring-ups each. It takes some 20 minutes as root:
+// setups each. It takes some 20 minutes as root:
 //
 //	sudo go run ./scripts/plan-to-fact ./plimsoll DIRECTORY
 package main
@@ -78,7 +78,7 @@ func (b bench) write(name, text string) error {
 	return os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o644)
 }
 
-// measure runs an experiment of those loads on a host, so many bring-ups of each, into a directory.
+// measure runs an experiment of those loads on a host, so many setups of each, into a directory.
 func (b bench) measure(name, host string, loads []load, repeat int) error {
 	if _, err := os.Stat(filepath.Join(b.dir, name)); err == nil {
 		return nil // of a run before
@@ -169,7 +169,7 @@ func (b bench) planned() (l load, said, low, high float64, err error) {
 	return
 }
 
-// rates returns what a load did on a host in each bring-up, by its number.
+// rates returns what a load did on a host in each setup, by its number.
 func (b bench) rates(name string, l load) (map[string]float64, error) {
 	if l.mix() == "" {
 		return nil, nil
@@ -285,7 +285,7 @@ func (b bench) all() error {
 		return err
 	}
 	fmt.Println("| placement | on the big host | on the small one | predicted, ops/s | measured, median of " +
-		"bring-ups | least and most |")
+		"setups | least and most |")
 	fmt.Println("|---|---|---|---|---|---|")
 	for _, w := range ways {
 		of, err := b.rates("fact-big", w.big)

@@ -38,7 +38,7 @@ type outcome struct {
 // tests is what became of the Go tests of a suite, their parts included.
 type tests struct {
 	passed, skipped int
-	failed          []string // "internal/stack TestX/part"
+	failed          []string // "internal/stack TestX/part", and below it what it printed last
 }
 
 func (o outcome) failed() bool { return o.problem != "" || len(o.tests.failed) > 0 }
@@ -176,8 +176,10 @@ func readJUnit(path string) (t tests) {
 		Packages []struct {
 			Name  string `xml:"name,attr"`
 			Tests []struct {
-				Name    string    `xml:"name,attr"`
-				Failed  *struct{} `xml:"failure"`
+				Name   string `xml:"name,attr"`
+				Failed *struct {
+					Output string `xml:",chardata"`
+				} `xml:"failure"`
 				Skipped *struct{} `xml:"skipped"`
 			} `xml:"testcase"`
 		} `xml:"testsuite"`
@@ -191,10 +193,12 @@ func readJUnit(path string) (t tests) {
 	}
 	for _, p := range report.Packages {
 		var failed []string
+		output := map[string]string{}
 		for _, test := range p.Tests {
 			switch {
 			case test.Failed != nil:
 				failed = append(failed, test.Name)
+				output[test.Name] = test.Failed.Output
 			case test.Skipped != nil:
 				t.skipped++
 			default:
@@ -202,10 +206,22 @@ func readJUnit(path string) (t tests) {
 			}
 		}
 		for _, test := range innermost(failed) {
-			t.failed = append(t.failed, strings.TrimPrefix(p.Name, "plimsoll/")+" "+test)
+			t.failed = append(t.failed, strings.TrimPrefix(p.Name, "plimsoll/")+" "+test+why(output[test]))
 		}
 	}
 	return t
+}
+
+// why returns what a failed test printed last, a line each, indented: the whole of it stands far above the table.
+func why(output string) (text string) {
+	const most = 12
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	for _, line := range lines[max(0, len(lines)-most):] {
+		if line = strings.TrimSpace(line); line != "" {
+			text += "\n        " + line
+		}
+	}
+	return text
 }
 
 // innermost returns the tests without those that failed for a part of theirs.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -94,6 +95,32 @@ func TestSuitesAreThere(t *testing.T) {
 			}
 		} else if info, err := os.Stat(filepath.Join("../..", s.argv[0])); err != nil || info.Mode()&0o111 == 0 {
 			t.Errorf("%s: %s is no program: %v", s.name, s.argv[0], err)
+		}
+	}
+}
+
+// Minutes of compiling come back with one import, and a package that is in no suite is not tested.
+func TestPackagesOfKubernetes(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{"list", "-C", "../../kubernetes", "-deps", "-test"},
+		kubeLight...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for dep := range strings.Lines(string(out)) {
+		if strings.HasPrefix(dep, "k8s.io/kubernetes/") {
+			t.Fatalf("one of %q imports %s", kubeLight, dep)
+		}
+	}
+	for _, pattern := range []string{"../../kubernetes/*/*_test.go", "../../kubernetes/*/*/*_test.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			dir, _ := filepath.Rel("../../kubernetes", filepath.Dir(file))
+			if !slices.Contains(slices.Concat(kubeLight, kubeHeavy, []string{"./nodetest", "./helm"}), "./"+dir) {
+				t.Errorf("%s is in no suite", file)
+			}
 		}
 	}
 }

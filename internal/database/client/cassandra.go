@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"plimsoll/internal/database"
+	"plimsoll/internal/state/inputfile"
 )
 
 // cassandraClient is one of those that share a session of Cassandra's driver: a process has one
@@ -38,7 +41,7 @@ func openCassandra(ctx context.Context, c Config) (*gocql.Session, error) {
 	cluster.Port, cluster.Dialer, cluster.DisableInitialHostLookup = c.At.Port, reach{c.At}, true
 	if c.At.Remote != "" {
 		cluster = gocql.NewCluster(strings.Split(c.At.Remote, ",")...)
-		if err := identified(cluster, c.Options); err != nil {
+		if err := identified(cluster, c); err != nil {
 			return nil, err
 		}
 	}
@@ -58,20 +61,28 @@ func openCassandra(ctx context.Context, c Config) (*gocql.Session, error) {
 }
 
 // identified has a cluster that somebody else started asked as somebody, and encrypted.
-func identified(cluster *gocql.ClusterConfig, options map[string]string) error {
-	if where := options[database.CredentialsOption]; where != "" {
-		text, err := revealed(where)
-		if err != nil {
-			return err
-		}
-		user, password, ok := strings.Cut(text, ":")
+func identified(cluster *gocql.ClusterConfig, c Config) error {
+	if c.At.Secret != "" {
+		user, password, ok := strings.Cut(string(c.At.Secret), ":")
 		if !ok {
-			return fmt.Errorf("%s is to have user:password", where)
+			return unreadable(c.At, "user:password")
 		}
 		cluster.Authenticator = gocql.PasswordAuthenticator{Username: user, Password: password}
 	}
-	if options[database.TLSOption] == "true" {
-		cluster.SslOpts = &gocql.SslOptions{CaPath: options[database.CAOption], EnableHostVerification: true}
+	if c.Options[database.TLSOption] != "true" {
+		return nil
+	}
+	cluster.SslOpts = &gocql.SslOptions{EnableHostVerification: true}
+	if ca := c.Options[database.CAOption]; ca != "" {
+		text, err := inputfile.Read(ca, inputfile.MaxText)
+		if err != nil {
+			return err
+		}
+		known := x509.NewCertPool()
+		if !known.AppendCertsFromPEM(text) {
+			return fmt.Errorf("%s has no certificate: write one in PEM there", ca)
+		}
+		cluster.SslOpts.Config = &tls.Config{RootCAs: known}
 	}
 	return nil
 }
@@ -263,8 +274,7 @@ const (
 
 // loadCassandra lays out all records in a server that has none. They are not logged; the keyspace is
 // from when all are there.
-func loadCassandra(ctx context.Context, at database.Address, d database.Dataset, options map[string]string) error {
-	c := Config{At: at, Options: options}
+func loadCassandra(ctx context.Context, c Config, d database.Dataset) error {
 	session, err := openCassandra(ctx, c)
 	if err != nil {
 		return fmt.Errorf("connect to Cassandra: %w", err)
@@ -277,7 +287,7 @@ func loadCassandra(ctx context.Context, at database.Address, d database.Dataset,
 		return nil
 	}
 	table, in := columns{fields: d.Fields}, c.schema(database.CassandraKeyspace)
-	if at.Remote != "" {
+	if c.At.Remote != "" {
 		if err := cassandraClear(ctx, session, c); err != nil {
 			return err
 		}
@@ -289,7 +299,7 @@ func loadCassandra(ctx context.Context, at database.Address, d database.Dataset,
 			" AND durable_writes = false",
 		"CREATE TABLE " + facts + " (ycsb_key text PRIMARY KEY, " + factsColumn + " text)",
 		"CREATE TABLE " + recordsOf(c) + " (ycsb_key text PRIMARY KEY, " + declared + ")" +
-			with(options[database.CassandraTable]),
+			with(c.Options[database.CassandraTable]),
 	} {
 		if err := run(text); err != nil {
 			return err
@@ -321,7 +331,7 @@ func fillCassandra(ctx context.Context, session *gocql.Session, records string, 
 					batch.Query(table.insert(records), append([]any{database.Key(nil, number)},
 						anys(table.split(AllFields, value))...)...)
 				}
-				if err := batch.ExecContext(ctx); err != nil {
+				if err := addBatch(ctx, batch); err != nil {
 					cancel(fmt.Errorf("add records from %d on, of %d: %w", from, d.Records, err))
 				}
 			}
@@ -329,6 +339,19 @@ func fillCassandra(ctx context.Context, session *gocql.Session, records string, 
 	}
 	loading.Wait()
 	return context.Cause(ctx)
+}
+
+// addBatch has the server do a batch of inserts. On a busy host it takes longer now and then than it gives itself:
+// then it does the same once more, which changes nothing that is there.
+func addBatch(ctx context.Context, batch *gocql.Batch) (err error) {
+	for range 20 {
+		var late *gocql.RequestErrWriteTimeout
+		err = batch.ExecContext(ctx)
+		if !errors.As(err, &late) {
+			return err
+		}
+	}
+	return err
 }
 
 // with are the options of a table.

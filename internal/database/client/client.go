@@ -44,7 +44,9 @@ var ErrNotFound = errors.New("no record has this key")
 // is the protocol's, and the next operation tells.
 var ErrClosed = errors.New("the connection was closed")
 
-// ServerError is what a server says of an operation that it could not do.
+var errNoTransactions = errors.New("this client runs no transactions")
+
+// ServerError is a server's own error on an operation.
 type ServerError struct{ Said string }
 
 func (e *ServerError) Error() string { return "the server says: " + e.Said }
@@ -65,9 +67,8 @@ func (c Config) schema(own string) string { return cmp.Or(c.Options[database.Sch
 // operations are those of their own contexts.
 type Dialer func(ctx context.Context, c Config) (Client, error)
 
-// Loader lays out all records of a dataset in a server that has none. Options
-// are the database's own.
-type Loader func(ctx context.Context, at database.Address, d database.Dataset, options map[string]string) error
+// Loader lays out all records of a dataset in a server that has none.
+type Loader func(ctx context.Context, c Config, d database.Dataset) error
 
 // Versioned is a client that knows the version of its server: "15.20".
 type Versioned interface{ Version() string }
@@ -105,13 +106,34 @@ func Dial(ctx context.Context, name string, c Config) (Client, error) {
 	if !known {
 		return nil, unknown(name)
 	}
+	dial := p.dial
 	if c.Warehouses > 0 {
 		if p.sql == nil {
 			return nil, fmt.Errorf("client %s speaks no SQL, and cannot run TPC-C", name)
 		}
-		return dialTPCC(ctx, p.sql(c, c.schema(database.TPCCDatabase)), c.Warehouses)
+		dial = func(ctx context.Context, c Config) (Client, error) {
+			return dialTPCC(ctx, p.sql(c, c.schema(database.TPCCDatabase)), c.Warehouses)
+		}
 	}
-	return p.dial(ctx, c)
+	var made Client
+	err := c.guarded(func(c Config, g *guard) (err error) {
+		made, err = dial(ctx, c)
+		if err == nil && g != nil {
+			made = guarded{made, g}
+		}
+		return err
+	})
+	return made, err
+}
+
+// guarded does something with the secret of a server that somebody else started, and keeps that out of its error.
+func (c Config) guarded(do func(c Config, g *guard) error) (err error) {
+	c.At, err = reveal(c.At)
+	if err != nil {
+		return err
+	}
+	g := newGuard(c.At, c.Options)
+	return g.hide(do(c, g))
 }
 
 // Answers ends well where a server takes connections of the client of that name, whatever it
@@ -136,7 +158,8 @@ func Load(ctx context.Context, name string, at database.Address, d database.Data
 	case p.load == nil:
 		return fmt.Errorf("client %s does not lay out data", name)
 	}
-	return p.load(ctx, at, d, options)
+	c := Config{At: at, Options: options}
+	return c.guarded(func(c Config, _ *guard) error { return p.load(ctx, c, d) })
 }
 
 func unknown(name string) error {

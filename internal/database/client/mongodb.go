@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -39,6 +41,7 @@ const mongodbHost = "127.0.0.1:27017"
 
 // openMongodb opens a session. The driver connects when it is asked for something.
 func openMongodb(ctx context.Context, at database.Address) (*mongo.Client, error) {
+	clearDriverEnv()
 	limit := 10 * time.Second
 	if end, ok := ctx.Deadline(); ok {
 		limit = min(limit, max(time.Until(end), time.Millisecond))
@@ -49,12 +52,24 @@ func openMongodb(ctx context.Context, at database.Address) (*mongo.Client, error
 	if at.Remote == "" {
 		return mongo.Connect(o.SetHosts([]string{mongodbHost}).SetDirect(true).SetDialer(reach{at}))
 	}
-	uri, err := revealed(at.Remote)
+	there, err := parsed(at, "it as mongo-driver takes it, mongodb://user:password@host:port/, with a mechanism that "+
+		"takes its password from there", func(uri string) (*options.ClientOptions, error) {
+		there := options.Client().ApplyURI(uri)
+		return there, errors.Join(there.Validate(), ownPassword(there.Auth))
+	})
 	if err != nil {
 		return nil, err
 	}
-	c, err := mongo.Connect(o, options.Client().ApplyURI(uri))
-	return c, hidden(err, uri)
+	return mongo.Connect(o, there)
+}
+
+// ownPassword refuses mechanisms that take what they send from files, variables and services of this host.
+func ownPassword(auth *options.Credential) error {
+	foreign := []string{"MONGODB-OIDC", "MONGODB-AWS", "GSSAPI"}
+	if auth != nil && slices.Contains(foreign, strings.ToUpper(auth.AuthMechanism)) {
+		return errors.New("it takes what it sends from this host")
+	}
+	return nil
 }
 
 // mongodbRecords is the database of the records. What writes are answered after says the URI of a server that
@@ -270,15 +285,14 @@ func mongodbAnswers(ctx context.Context, at database.Address) error {
 const mongodbBatch = 1 << 20
 
 // loadMongodb lays out all records in a server that has none, in the order of their keys.
-func loadMongodb(ctx context.Context, at database.Address, d database.Dataset, of map[string]string) error {
-	c, err := openMongodb(ctx, at)
+func loadMongodb(ctx context.Context, config Config, d database.Dataset) error {
+	c, err := openMongodb(ctx, config.At)
 	if err != nil {
 		return fmt.Errorf("connect to MongoDB: %w", err)
 	}
 	defer mongodbSessions.close(c)
-	config := Config{At: at, Options: of}
 	in := mongodbRecords(c, config)
-	if at.Remote != "" {
+	if config.At.Remote != "" {
 		if err := mongodbClear(ctx, in, config); err != nil {
 			return err
 		}

@@ -51,27 +51,39 @@ func dialPostgresql(ctx context.Context, c Config) (Client, error) {
 	return p, nil
 }
 
-// hermetic takes variables of libpq from the environment: of whoever runs this program, for
-// databases of theirs.
-var hermetic = sync.OnceFunc(func() {
+// clearDriverEnv unsets variables that drivers read from the environment: a user has them for databases of their own,
+// or to have what is sent logged. Nor are passwords and services looked for in the home directory.
+var clearDriverEnv = sync.OnceFunc(func() {
 	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "PG") {
+		name, _, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, "PG") || strings.HasPrefix(name, "MONGODB_LOG_") {
 			_ = os.Unsetenv(name)
 		}
 	}
+	_ = errors.Join(os.Setenv("PGPASSFILE", os.DevNull), os.Setenv("PGSERVICEFILE", os.DevNull))
 })
+
+// postgresqlKeys are what a DSN may say: not service, servicefile and passfile, which have the driver read files for
+// others' secrets.
+var postgresqlKeys = []string{"host", "port", "dbname", "user", "password", "ssl", "sslmode", "sslrootcert", "sslcert",
+	"sslkey", "sslpassword", "sslcertmode", "sslnegotiation", "sslsni", "channel_binding", "require_auth",
+	"connect_timeout", "target_session_attrs", "options", "application_name", "timezone", "client_encoding", "datestyle",
+	"statement_timeout", "lock_timeout", "min_protocol_version", "max_protocol_version", "krbsrvname", "krbspn"}
+
+func parsePostgresql(dsn string) (*pgx.ConnConfig, error) {
+	var options pgx.ParseConfigOptions
+	options.ConnStringAllowedKeys = postgresqlKeys
+	return pgx.ParseConfigWithOptions(dsn, options)
+}
 
 // postgresqlConfig is how to reach a server. Of one that somebody else started, tables are those of the schema.
 func postgresqlConfig(c Config) (*pgx.ConnConfig, error) {
-	hermetic()
+	clearDriverEnv()
 	if c.At.Remote != "" {
-		dsn, err := revealed(c.At.Remote)
+		config, err := parsed(c.At, "it as pgx takes it, postgres://user:password@host:port/database, with keys of "+
+			"PostgreSQL's documentation and none that names another file of passwords or services", parsePostgresql)
 		if err != nil {
 			return nil, err
-		}
-		config, err := pgx.ParseConfig(dsn)
-		if err != nil {
-			return nil, hidden(err, dsn)
 		}
 		config.RuntimeParams["search_path"], config.RuntimeParams["application_name"] = c.schema(""), "plimsoll"
 		return config, nil
@@ -248,10 +260,7 @@ func postgresqlAnswers(ctx context.Context, at database.Address) error {
 // loadPostgresql lays out all records in a server that has none. Rows are added in the order
 // of their keys, and the index is made when all are there; nothing of that goes through the
 // log, as the table is new in the same transaction.
-func loadPostgresql(
-	ctx context.Context, at database.Address, d database.Dataset, options map[string]string,
-) (err error) {
-	c := Config{At: at, Options: options}
+func loadPostgresql(ctx context.Context, c Config, d database.Dataset) (err error) {
 	config, err := postgresqlConfig(c)
 	if err != nil {
 		return err
@@ -261,7 +270,7 @@ func loadPostgresql(
 		return fmt.Errorf("connect to PostgreSQL: %w", err)
 	}
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
-	if at.Remote != "" {
+	if c.At.Remote != "" {
 		if err := postgresqlSchema(ctx, conn, c); err != nil {
 			return err
 		}
@@ -275,7 +284,7 @@ func loadPostgresql(
 	}
 	table := rows{columns{fields: d.Fields}}
 	create := fmt.Sprintf("CREATE TABLE %s (ycsb_key text NOT NULL, %s)", recordsTable, table.declared())
-	if percent, err := strconv.Atoi(options["fillfactor"]); err == nil {
+	if percent, err := strconv.Atoi(c.Options["fillfactor"]); err == nil {
 		create += fmt.Sprintf(" WITH (fillfactor = %d)", percent)
 	}
 	if err := run(ctx, in, create); err != nil {
@@ -295,7 +304,7 @@ func loadPostgresql(
 	if err := in.Commit(ctx); err != nil {
 		return fmt.Errorf("commit the records: %w", err)
 	}
-	return settled(ctx, conn, at, recordsTable)
+	return settled(ctx, conn, c.At, recordsTable)
 }
 
 // settled has the server do at once what the first reads would write: that rows are visible to all. Of what is

@@ -33,7 +33,8 @@ type dialect struct {
 }
 
 // tpccClient runs go-tpc's transactions on one connection. go-tpc draws a transaction itself;
-// so that its kind is known, there is a workload of each kind alone. All share the connection.
+// so that its kind is known, there is a workload of each kind alone. All share the connection, and
+// what is prepared on it: each workload prepares the statements of all kinds.
 type tpccClient struct {
 	noRecords
 	dialect dialect
@@ -57,7 +58,8 @@ func dialTPCC(ctx context.Context, d dialect, warehouses int) (c Client, err err
 	if err != nil {
 		return nil, fmt.Errorf("connect to the server: %w", err)
 	}
-	t := &tpccClient{dialect: d, conn: conn, db: sql.OpenDB(oneConnection{conn}), kinds: map[string]tpccKind{}}
+	one := &oneConnection{conn: conn, prepared: map[string]driver.Stmt{}}
+	t := &tpccClient{dialect: d, conn: conn, db: sql.OpenDB(one), kinds: map[string]tpccKind{}}
 	var has int
 	err = t.db.QueryRowContext(ctx, "SELECT count(*) FROM warehouse").Scan(&has)
 	if err == nil && has != warehouses {
@@ -74,7 +76,15 @@ func dialTPCC(ctx context.Context, d dialect, warehouses int) (c Client, err err
 		if err != nil {
 			return nil, errors.Join(err, t.Close())
 		}
-		t.kinds[kind] = tpccKind{work, work.InitThread(context.WithoutCancel(ctx), 0)}
+		state := work.InitThread(context.WithoutCancel(ctx), 0)
+		t.kinds[kind] = tpccKind{work, state}
+		// The first run prepares statements, which is no part of a transaction that is measured.
+		one.refuses = true
+		err = work.Run(joined{ctx, state}, 0)
+		one.refuses = false
+		if !errors.Is(err, errRefused) {
+			return nil, errors.Join(fmt.Errorf("prepare the statements of TPC-C: %w", err), t.Close())
+		}
 	}
 	return t, nil
 }
@@ -169,25 +179,73 @@ type fullConn interface {
 }
 
 // oneConnection gives the same connection whenever one is made.
-type oneConnection struct{ conn driver.Conn }
+type oneConnection struct {
+	conn     driver.Conn
+	prepared map[string]driver.Stmt // by text
+	refuses  bool                   // transactions
+}
+
+// errRefused is the error of transactions while oneConnection refuses them.
+var errRefused = errors.New("no transaction yet")
 
 // Connect implements driver.Connector.
-func (o oneConnection) Connect(context.Context) (driver.Conn, error) {
+func (o *oneConnection) Connect(context.Context) (driver.Conn, error) {
 	full, ok := o.conn.(fullConn)
 	if !ok {
 		return nil, fmt.Errorf("a %T lacks what TPC-C needs", o.conn)
 	}
-	return lent{full}, nil
+	return lent{full, o}, nil
 }
 
 // Driver implements driver.Connector.
-func (o oneConnection) Driver() driver.Driver { return nil }
+func (o *oneConnection) Driver() driver.Driver { return nil }
 
 // lent is a connection that its user does not close.
-type lent struct{ fullConn }
+type lent struct {
+	fullConn
+	from *oneConnection
+}
 
 // Close implements driver.Conn.
 func (lent) Close() error { return nil }
+
+// BeginTx implements driver.ConnBeginTx.
+func (l lent) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
+	if l.from.refuses {
+		return nil, errRefused
+	}
+	return l.fullConn.BeginTx(ctx, options)
+}
+
+// PrepareContext implements driver.ConnPrepareContext. A text is prepared once.
+func (l lent) PrepareContext(ctx context.Context, text string) (driver.Stmt, error) {
+	if known, ok := l.from.prepared[text]; ok {
+		return known, nil
+	}
+	made, err := l.fullConn.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	full, ok := made.(fullStmt)
+	if !ok {
+		return nil, fmt.Errorf("a %T lacks what TPC-C needs", made)
+	}
+	l.from.prepared[text] = lentStmt{full}
+	return lentStmt{full}, nil
+}
+
+// fullStmt is all that database/sql and go-tpc ask of a statement.
+type fullStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+// lentStmt is a statement that its users do not close.
+type lentStmt struct{ fullStmt }
+
+// Close implements driver.Stmt.
+func (lentStmt) Close() error { return nil }
 
 // mostTPCCLoaders is how many connections load warehouses at the same time.
 const mostTPCCLoaders = 4
@@ -253,7 +311,11 @@ func CheckTPCC(ctx context.Context, name string, c Config) error {
 	if !known || p.sql == nil {
 		return unknown(name)
 	}
-	db := sql.OpenDB(connector{p.sql(c, c.schema(database.TPCCDatabase))})
+	return c.guarded(func(c Config, _ *guard) error { return checkTPCC(ctx, p.sql(c, c.schema(database.TPCCDatabase))) })
+}
+
+func checkTPCC(ctx context.Context, d dialect) error {
+	db := sql.OpenDB(connector{d})
 	defer db.Close()
 	var all []error
 	for _, condition := range tpccConditions {

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"plimsoll/internal/database"
-	"plimsoll/internal/hosttest"
-	"plimsoll/internal/image"
-	"plimsoll/internal/image/imagetest"
+	"plimsoll/internal/stack/image"
+	"plimsoll/internal/testkit/hosttest"
+	"plimsoll/internal/testkit/imagetest"
 )
 
 // shell is a bed whose image has nothing but a shell and what a root has; its server is no

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"plimsoll/internal/database"
-	"plimsoll/internal/hist"
-	"plimsoll/internal/hosttest"
+	"plimsoll/internal/result/hist"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/testkit/hosttest"
 	"plimsoll/internal/workload/ycsb"
 )
 
@@ -36,8 +36,12 @@ const (
 // benched is the dataset of the comparison, and its keys are go-ycsb's with 19 digits.
 var benched = database.Dataset{Records: 20000, Fields: 10, FieldBytes: 100, Seed: 7}
 
-// did is what a client tells of a run.
-type did struct{ rate, mean, p99 float64 } // operations a second, seconds, seconds
+// did is a client's report of a run.
+type did struct {
+	count, rate, mean, p99 float64 // operations, and a second; seconds
+	packets                float64 // of TCP, an operation: of client and server
+	cpu                    float64 // seconds of processors that the client took for an operation
+}
 
 // compared is a database whose clients are compared.
 type compared struct {
@@ -47,6 +51,8 @@ type compared struct {
 	dsn   func(socket string) string                             // of our own client; "" for address
 	ycsb  func(socket string) (kind string, properties []string) // of go-ycsb
 	tpcc  []string                                               // options of go-tpc; nil for none
+
+	cpu time.Duration // that clients have taken
 }
 
 var comparedClients = []compared{
@@ -119,9 +125,9 @@ func BenchmarkClients(b *testing.B) {
 	fmt.Println("|---|---|---|---|---|---|---|")
 	for _, c := range comparedClients {
 		b.Run(c.name, func(b *testing.B) {
-			c.compareYCSB(b, programs)
+			b.Run("ycsb", func(b *testing.B) { c.compareYCSB(b, programs) })
 			if c.tpcc != nil {
-				c.compareTPCC(b, programs)
+				b.Run("tpcc", func(b *testing.B) { c.compareTPCC(b, programs) })
 			}
 		})
 	}
@@ -146,16 +152,19 @@ func (c *compared) serveTCP(
 		remote := database.Address{Remote: "127.0.0.1:9042"}
 		if c.dsn != nil {
 			b.Setenv("PLIMSOLL_BENCH_DSN", c.dsn(at.Socket))
-			remote.Remote = "env:PLIMSOLL_BENCH_DSN"
+			remote.Remote, remote.Credentials = "env:PLIMSOLL_BENCH_DSN", "env:PLIMSOLL_BENCH_DSN"
 		}
 		network := strings.Replace(at.Network, "self", strconv.Itoa(os.Getpid()), 1)
 		do(at.Socket, remote, func(argv ...string) []byte {
-			cmd := exec.CommandContext(ctx, "nsenter", append([]string{"--net=" + network}, argv...)...)
+			// Our client of PostgreSQL sets what go-tpc's panics at.
+			cmd := exec.CommandContext(ctx, "nsenter",
+				append([]string{"--net=" + network, "env", "-u", "PGSERVICEFILE"}, argv...)...)
 			cmd.Stderr = os.Stderr
 			out, err := cmd.Output()
 			if err != nil {
 				b.Fatalf("%q: %v\n%s", argv, err, out)
 			}
+			c.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 			return out
 		})
 	})
@@ -195,12 +204,12 @@ func (c *compared) compareYCSB(b *testing.B, programs string) {
 				"insertproportion=0", "threadcount="+strconv.Itoa(clientThreads), "outputstyle=json", "silence=true",
 				"loginterval=10000")
 			argv := append([]string{filepath.Join(programs, "go-ycsb"), kind, strconv.Itoa(clientSeconds)}, properties...)
-			most := compare(b, c.name, w.name,
+			most := c.compare(b, w.name, reach,
 				func() did { return plimsoll(b, plan, programs, reach) }, func() did { return readYCSB(b, reach(argv...)) })
 			// At a third of that, neither is short of processors, and what is left is how they count.
 			plan.Rate, plan.Constant = math.Floor(most/3), true
 			argv = append(argv, fmt.Sprintf("target=%.0f", plan.Rate))
-			compare(b, c.name, fmt.Sprintf("%s at %.0f/s", w.name, plan.Rate),
+			c.compare(b, fmt.Sprintf("%s at %.0f/s", w.name, plan.Rate), reach,
 				func() did { return plimsoll(b, plan, programs, reach) }, func() did { return readYCSB(b, reach(argv...)) })
 		}
 	})
@@ -229,7 +238,7 @@ func (c *compared) compareTPCC(b *testing.B, programs string) {
 		argv := append([]string{filepath.Join(programs, "go-tpc"), "tpcc", "run", "-H", "127.0.0.1",
 			"-D", database.TPCCDatabase, "--warehouses", "1", "-T", "4",
 			"--time", fmt.Sprintf("%ds", clientSeconds), "--interval", "1000s"}, c.tpcc...)
-		compare(b, c.name, "TPC-C", func() did { return plimsoll(b, plan, programs, reach) },
+		c.compare(b, "TPC-C", reach, func() did { return plimsoll(b, plan, programs, reach) },
 			func() did { return readTPC(b, reach(argv...)) })
 	})
 }
@@ -260,7 +269,7 @@ func plimsoll(b *testing.B, plan *ycsb.Plan, programs string, reach func(argv ..
 		}
 	}
 	p99, _ := hist.Percentile(hist.Pack(all), 99)
-	return did{count / sum.Seconds, total / count / 1e9, float64(p99) / 1e9}
+	return did{count: count, rate: count / sum.Seconds, mean: total / count / 1e9, p99: float64(p99) / 1e9}
 }
 
 // generateWith has our program follow a plan, and returns its output.
@@ -289,7 +298,8 @@ func readYCSB(b *testing.B, out []byte) (d did) {
 	}
 	for _, row := range rows {
 		if row["Operation"] == "TOTAL" {
-			return did{number(b, row["OPS"]), number(b, row["Avg(us)"]) / 1e6, number(b, row["99th(us)"]) / 1e6}
+			return did{count: number(b, row["Count"]), rate: number(b, row["OPS"]), mean: number(b, row["Avg(us)"]) / 1e6,
+				p99: number(b, row["99th(us)"]) / 1e6}
 		}
 	}
 	b.Fatalf("go-ycsb says nothing of all operations\n%s", out)
@@ -311,7 +321,7 @@ func readTPC(b *testing.B, out []byte) (d did) {
 	if count == 0 {
 		b.Fatalf("go-tpc says\n%s", out)
 	}
-	return did{count / takes, sum / count / 1e3, math.NaN()}
+	return did{count: count, rate: count / takes, mean: sum / count / 1e3, p99: math.NaN()}
 }
 
 func number(b *testing.B, text string) float64 {
@@ -322,18 +332,44 @@ func number(b *testing.B, text string) float64 {
 	return n
 }
 
+// packets returns how many TCP packets were sent where a server is reached.
+func packets(b *testing.B, reach func(argv ...string) []byte) float64 {
+	var names []string
+	for line := range strings.Lines(string(reach("cat", "/proc/self/net/snmp"))) {
+		fields := strings.Fields(line)
+		if fields[0] != "Tcp:" {
+			continue
+		}
+		if names != nil {
+			return number(b, fields[slices.Index(names, "OutSegs")])
+		}
+		names = fields
+	}
+	b.Fatal("the kernel counts no packets of TCP")
+	return 0
+}
+
 // compare runs both in turns, and prints the median of the ratios of pairs with its smallest and largest but one. It
 // returns the rate of theirs.
-func compare(b *testing.B, database, workload string, ours, theirs func() did) (rate float64) {
+func (c *compared) compare(
+	b *testing.B, workload string, reach func(argv ...string) []byte, ours, theirs func() did,
+) (rate float64) {
+	counted := func(run func() did) did {
+		before, cpu := packets(b, reach), c.cpu
+		d := run()
+		d.cpu = (c.cpu - cpu).Seconds() / d.count
+		d.packets = (packets(b, reach) - before) / d.count
+		return d
+	}
 	ours() // nobody begins with an empty cache
 	var mine, other []did
 	for pair := range clientPairs {
 		if pair%2 == 0 {
-			mine = append(mine, ours())
-			other = append(other, theirs())
+			mine = append(mine, counted(ours))
+			other = append(other, counted(theirs))
 		} else {
-			other = append(other, theirs())
-			mine = append(mine, ours())
+			other = append(other, counted(theirs))
+			mine = append(mine, counted(ours))
 		}
 	}
 	for _, what := range []struct {
@@ -344,6 +380,8 @@ func compare(b *testing.B, database, workload string, ours, theirs func() did) (
 		{"throughput", "/s", func(d did) float64 { return d.rate }, 1},
 		{"mean latency", " ms", func(d did) float64 { return d.mean }, 1e3},
 		{"p99", " ms", func(d did) float64 { return d.p99 }, 1e3},
+		{"packets", " an operation", func(d did) float64 { return d.packets }, 1},
+		{"client's processor time", " ms", func(d did) float64 { return d.cpu }, 1e3},
 	} {
 		var ratios, a, z []float64
 		for i := range mine {
@@ -357,7 +395,7 @@ func compare(b *testing.B, database, workload string, ours, theirs func() did) (
 		if what.unit == "/s" {
 			rate = stats.Median(z)
 		}
-		fmt.Printf("| %s | %s | %s | %.3g%s | %.3g%s | %.3f | %.3f to %.3f |\n", database, workload, what.name,
+		fmt.Printf("| %s | %s | %s | %.3g%s | %.3g%s | %.3f | %.3f to %.3f |\n", c.name, workload, what.name,
 			stats.Median(a), what.unit, stats.Median(z), what.unit, stats.Median(ratios), ratios[1], ratios[clientPairs-2])
 	}
 	return rate

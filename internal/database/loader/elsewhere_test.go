@@ -20,8 +20,8 @@ import (
 	"plimsoll/internal/database"
 	"plimsoll/internal/database/client"
 	"plimsoll/internal/database/socket"
-	"plimsoll/internal/hosttest"
-	"plimsoll/internal/load"
+	"plimsoll/internal/testkit/hosttest"
+	"plimsoll/internal/workload/loadgen"
 	"plimsoll/internal/workload/ycsb"
 )
 
@@ -183,6 +183,9 @@ func TestServersThatRunAlready(t *testing.T) {
 	hosttest.Exclusive(t)
 	for _, e := range elsewhere {
 		t.Run(e.name, func(t *testing.T) {
+			if e.name != hosttest.Database {
+				hosttest.Soak(t)
+			}
 			b := lay(t, e.name, dataset)
 			if err := Run(t.Context(), b.config); err != nil {
 				t.Fatalf("%v\n%s", err, b.said)
@@ -237,22 +240,33 @@ func drivenElsewhere(ctx context.Context, t *testing.T, e there, at database.Add
 			t.Fatal(err)
 		}
 	}
-	plan := mixed(by, there, 2*time.Second)
-	plan.Dataset.Records--
-	if did := generate(t, plan); did.reads < 10 || did.updates < 10 {
-		t.Errorf("it did %+v", did)
+	plan := mixed(by, there)
+	for did := (counts{}); did.reads == 0 || did.updates == 0; {
+		did = generate(t, plan)
+		plan.Dataset.Records += did.inserts
+		if t.Failed() {
+			return
+		}
 	}
 	if after, err := e.digest(ctx, address); err != nil || after != before {
 		t.Errorf("what is not ours is another now (%v)", err)
 	}
 	// Another load takes its records as they are.
 	_, reads := on(schema + ": bench")
-	plan = mixed(reads, there, 20*time.Second)
-	plan.Mix, plan.Timeout = ycsb.Mix{ycsb.Read: 1}, 2*time.Second
-	time.AfterFunc(time.Second, cut)
-	var out strings.Builder
-	err = load.Run(ctx, plan, load.Options{Dial: client.Dial, Output: &out})
+	plan = mixed(reads, there)
+	plan.Mix, plan.Timeout, plan.Runtime = ycsb.Mix{ycsb.Read: 1}, 2*time.Second, time.Hour
+	plan.Sample = 100 * time.Millisecond
+	err = loadgen.Run(ctx, plan, loadgen.Options{Dial: client.Dial, Output: cutter{cut}})
 	if err == nil || !strings.Contains(err.Error(), "the server has not answered for") {
 		t.Errorf("a server that goes away: %v", err)
 	}
+}
+
+// cutter cuts a server off once the generator has something to write: it is under way then.
+type cutter struct{ cut func() }
+
+// Write implements io.Writer.
+func (c cutter) Write(line []byte) (int, error) {
+	c.cut()
+	return len(line), nil
 }

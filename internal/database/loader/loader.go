@@ -4,7 +4,8 @@
 // A database's own programs run as the database's account in the image's root file
 // system, in a mount namespace that sees nothing else of this host but the new directory
 // and a directory for the socket, and in a network namespace that has a loopback and nothing
-// else. All of that goes with the process.
+// else. Each is the first process of namespaces of processes and IPC: those of a hostile image
+// may have the UID of a user of this host, and are to reach nothing of hers. All of that goes with the process.
 package loader
 
 import (
@@ -22,14 +23,14 @@ import (
 	"plimsoll/internal/database"
 	"plimsoll/internal/database/client"
 	"plimsoll/internal/database/socket"
-	"plimsoll/internal/image"
+	"plimsoll/internal/stack/image"
 	"plimsoll/internal/workload"
 )
 
-// Config is what to lay out, and with what.
+// Config describes the data to load, and the programs that do it.
 type Config struct {
 	Plan    database.LoadPlan
-	Root    string        // the image's root file system, unpacked; nothing is written to it
+	Root    string        // the image's root file system, unpacked; only what the plan keeps is written to it
 	Dir     string        // of the data: new
 	Scratch string        // a directory to work in
 	Account image.Account // that the database's programs run as
@@ -37,24 +38,28 @@ type Config struct {
 	Log     io.Writer
 }
 
-// patience is how long a server may take until it has ended.
-const patience = 2 * time.Minute
+// endLimit bounds the time that a server takes to end.
+const endLimit = 2 * time.Minute
 
 // Run lays out the data. On an error the directory is of no use.
 func Run(ctx context.Context, c Config) error {
 	if err := c.Account.Own(c.Dir); err != nil {
 		return err
 	}
+	if image.HasKept(c.Root, c.Plan.Keeps) { // made once: it takes seconds
+		c.Plan.Serve = image.WithoutKept(c.Plan.Serve, c.Plan.Keeps)
+		c.Plan.Keeps = ""
+	}
 	return c.serve(ctx, c.Plan.Make, c.Plan.Finish, func(ctx context.Context, at database.Address) error {
 		return client.Load(ctx, c.Plan.Client, at, c.Plan.Dataset, c.Plan.Options)
 	})
 }
 
-// task is what is done while a server answers.
+// task is called while a server answers.
 type task func(ctx context.Context, at database.Address) error
 
-// serve runs programs one after the other in the image's root, and then the server, until what
-// is to be done while it answers is done, and programs have run after that.
+// serve runs the programs before, one after the other, in the image's root; then the server until do has returned and
+// the programs after have run.
 func (c *Config) serve(ctx context.Context, before, after [][]string, do task) error {
 	if os.Geteuid() != 0 {
 		return errors.New("only root can run a database in an image's root")
@@ -76,6 +81,11 @@ func (c *Config) serve(ctx context.Context, before, after [][]string, do task) e
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 		// What it stopped says only that it was killed, and may be heard of first.
 		err = fmt.Errorf("%w: %w", cause, err)
+	}
+	if err == nil && c.Plan.Keeps != "" {
+		if err := image.Keep(c.Root, c.Plan.Keeps, sockets); err != nil {
+			fmt.Fprintf(c.Log, "servers of this image start no faster: %v\n", err)
+		}
 	}
 	return errors.Join(err, os.RemoveAll(sockets), os.Remove(in))
 }
@@ -110,13 +120,13 @@ func (c *Config) inRoot(ctx context.Context, in, sockets string, before, after [
 	done := make(chan error, 1)
 	doing, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() { done <- c.answered(doing, at, do) }()
+	go func() { done <- c.doWhenReady(doing, at, do) }()
 	select {
 	case err = <-done:
 	case died := <-server.ended:
 		stop()
 		<-done //nolint:errcheck // it was stopped
-		return fmt.Errorf("%s ended while records were loaded: %w%s", server.name, orDone(died), server.said.told())
+		return fmt.Errorf("%s ended while records were loaded: %w%s", server.name, orDone(died), server.output.message())
 	}
 	if err != nil {
 		server.kill()
@@ -143,7 +153,7 @@ func (c *Config) runAll(ctx context.Context, in string, all [][]string) error {
 	return nil
 }
 
-// path is where the server sees a directory of the scratch directory.
+// path returns the server's path of a directory of the scratch directory.
 func path(name string) string { return database.LoadScratch + "/" + name }
 
 // orDone is an error for a process that ended too early without one.
@@ -154,8 +164,8 @@ func orDone(err error) error {
 	return err
 }
 
-// answered waits until the server answers, and then does what is to be done.
-func (c *Config) answered(ctx context.Context, at database.Address, do task) error {
+// doWhenReady waits until the server answers, and then calls do.
+func (c *Config) doWhenReady(ctx context.Context, at database.Address, do task) error {
 	limit := cmp.Or(c.Plan.Patience, workload.DefaultPatience)
 	waiting, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the server did not answer within %s", limit))
 	defer cancel()
@@ -172,8 +182,8 @@ func (c *Config) answered(ctx context.Context, at database.Address, do task) err
 	}
 }
 
-// seen is a command line as the program in the root sees it.
-func seen(argv []string) []string {
+// insideArgs returns a command line with paths as the program in the root sees them.
+func insideArgs(argv []string) []string {
 	all := make([]string, len(argv))
 	for i, word := range argv {
 		all[i] = strings.ReplaceAll(word, workload.ScratchDir, database.LoadScratch)

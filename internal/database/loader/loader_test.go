@@ -24,11 +24,11 @@ import (
 	"plimsoll/internal/database"
 	"plimsoll/internal/database/client"
 	"plimsoll/internal/database/socket"
-	"plimsoll/internal/hosttest"
-	"plimsoll/internal/image"
-	"plimsoll/internal/image/imagetest"
-	"plimsoll/internal/load"
+	"plimsoll/internal/stack/image"
+	"plimsoll/internal/testkit/hosttest"
+	"plimsoll/internal/testkit/imagetest"
 	"plimsoll/internal/workload"
+	"plimsoll/internal/workload/loadgen"
 	"plimsoll/internal/workload/ycsb"
 )
 
@@ -46,11 +46,11 @@ var databases = []known{
 	{name: "cassandra", option: [3]string{"concurrent_compactors", "2", "2"},
 		counted: cassandraCounts, upserts: true, unordered: true,
 		durable: func(c *yaml.Node) { parameter(c, "commitlog_sync", "batch") }},
-	{name: "mongodb", option: [3]string{"quiet", "false", "false"}, counted: mongodbCounts, checks: 1, slow: 4,
+	{name: "mongodb", option: [3]string{"quiet", "false", "false"}, counted: mongodbCounts, checks: 1,
 		durable: func(c *yaml.Node) { parameter(c, "journal", "true") }},
 }
 
-// known is what a test knows of a database.
+// known describes a database under test.
 type known struct {
 	name      string
 	option    [3]string                                    // a name, what it is set to, and what the server says then
@@ -59,7 +59,6 @@ type known struct {
 	checks    int64                  // reads that count with which each connection begins
 	upserts   bool                   // an update adds what is not there, an insert replaces what is; it counts both as one
 	unordered bool                   // keys are in no order
-	slow      time.Duration          // how many times as long as others it takes to do some operations; 0 for once
 	durable   func(below *yaml.Node) // what it has to be told to keep what was acknowledged; nil for nothing
 }
 
@@ -77,7 +76,7 @@ func named(name string) known {
 // made returns an image, which is made when it is asked for first in a week, and the store that has it.
 func made(t testing.TB, r image.Recipe) (image.Image, *image.Store) {
 	t.Helper()
-	store := image.In(hosttest.Kept(t, "images", "../../image"))
+	store := image.In(hosttest.Kept(t, "images", "../../stack/image"))
 	return imagetest.Made(t, store, r), store
 }
 
@@ -137,7 +136,7 @@ func layFrom(t testing.TB, root *image.Root, name string, d database.Dataset) *b
 func imageOf(t testing.TB, name string) (image.Image, *image.Store) {
 	t.Helper()
 	if name == "mongodb" {
-		store := image.In(hosttest.Kept(t, "images", "../../image"))
+		store := image.In(hosttest.Kept(t, "images", "../../stack/image"))
 		return imagetest.Mongodb(t, store, "../../../tools/ferretdb"), store
 	}
 	recipes := image.Recipes()
@@ -196,6 +195,9 @@ func TestDataIsLaidOutAndServed(t *testing.T) {
 	hosttest.Exclusive(t)
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) {
+			if d.name == "mysql" { // MariaDB has the same client
+				hosttest.Soak(t)
+			}
 			before := hosttest.Look()
 			b := lay(t, d.name, dataset)
 			if err := Run(t.Context(), b.config); err != nil {
@@ -203,17 +205,9 @@ func TestDataIsLaidOutAndServed(t *testing.T) {
 			}
 			b.serve(func(ctx context.Context, at database.Address) { operations(t, d, b.server.Client(), at) })
 			b.serve(func(ctx context.Context, at database.Address) {
-				had := d.counted(t, at)
-				did := generate(t, mixed(b.server.Client(), at, max(1, d.slow)*time.Second))
-				has := d.counted(t, at)
-				has.reads -= threads * d.checks
-				if d.upserts {
-					did.updates, did.inserts = did.updates+did.inserts, 0
-				}
-				has.reads, has.updates, has.inserts = has.reads-had.reads, has.updates-had.updates, has.inserts-had.inserts
-				if has != did || did.reads < 10 || did.updates < 10 || did.inserts < 10 && !d.upserts {
-					t.Errorf("the server counted %+v, and we did %+v", has, did)
-				}
+				plan := mixed(b.server.Client(), at)
+				plan.Dataset.Records++ // operations inserts one
+				d.agrees(t, plan)
 			})
 			if diff := before.Settle(0); diff != "" {
 				t.Errorf("the host is not as it was:\n%s", diff)
@@ -312,22 +306,68 @@ func operations(t *testing.T, of known, by database.Client, at database.Address)
 // threads are those of the generator.
 const threads = 4
 
-// mixed is a plan that reads, updates and inserts.
-func mixed(by database.Client, at database.Address, runtime time.Duration) *ycsb.Plan {
-	plan := &ycsb.Plan{
+// mixed is a plan that reads, updates and inserts for a second.
+func mixed(by database.Client, at database.Address) *ycsb.Plan {
+	return &ycsb.Plan{
 		Client: by.Name, Options: by.Options, At: at, Output: "out", Dataset: dataset,
 		Mix:          ycsb.Mix{ycsb.Read: 0.4, ycsb.Update: 0.4, ycsb.Insert: 0.2},
-		Distribution: ycsb.Zipfian, Threads: threads, Timeout: 10 * time.Second, Seed: 1, Runtime: runtime,
+		Distribution: ycsb.Zipfian, Threads: threads, Timeout: time.Minute, Seed: 1, Runtime: time.Second,
 	}
-	// The data has a record more than it was laid out with.
-	plan.Dataset.Records++
-	return plan
+}
+
+// agrees checks that the server counts what the generator did: a plan, as often as it takes until there is an
+// operation of each kind of its mix. The plan has the records that there are then.
+func (d known) agrees(t *testing.T, plan *ycsb.Plan) {
+	t.Helper()
+	had, did, dialled := d.counted(t, plan.At), counts{}, int64(0)
+	for wanted := kindsOf(plan.Mix); !did.has(wanted) && !t.Failed(); {
+		more := generate(t, plan)
+		plan.Dataset.Records += more.inserts
+		did, dialled = counts{did.reads + more.reads, did.updates + more.updates, did.inserts + more.inserts}, dialled+threads
+	}
+	has := d.counted(t, plan.At)
+	if d.upserts {
+		did.updates, did.inserts = did.updates+did.inserts, 0
+	}
+	has = counts{has.reads - had.reads - dialled*d.checks, has.updates - had.updates, has.inserts - had.inserts}
+	if has != did {
+		t.Errorf("the server counted %+v, and we did %+v", has, did)
+	}
+}
+
+// kindsOf returns one for each kind of operation that a mix has.
+func kindsOf(mix ycsb.Mix) (wanted counts) {
+	for o, share := range mix {
+		if share > 0 {
+			wanted.add(o, 1)
+		}
+	}
+	return wanted
+}
+
+// has reports whether there are as many of each.
+func (c counts) has(least counts) bool {
+	return c.reads >= least.reads && c.updates >= least.updates && c.inserts >= least.inserts
+}
+
+// add counts operations of a kind.
+func (c *counts) add(operation string, count int64) {
+	switch operation {
+	case ycsb.Read, ycsb.Scan:
+		c.reads += count
+	case ycsb.Update:
+		c.updates += count
+	case ycsb.Insert:
+		c.inserts += count
+	case ycsb.ReadModifyWrite:
+		c.reads, c.updates = c.reads+count, c.updates+count
+	}
 }
 
 // generate has the generator do what a plan says, and returns what it counted.
 func generate(t *testing.T, plan *ycsb.Plan) (did counts) {
 	var out bytes.Buffer
-	if err := load.Run(t.Context(), plan, load.Options{Dial: client.Dial, Output: &out}); err != nil {
+	if err := loadgen.Run(t.Context(), plan, loadgen.Options{Dial: client.Dial, Output: &out}); err != nil {
 		t.Error(err)
 	}
 	var sum ycsb.Line
@@ -342,22 +382,14 @@ func generate(t *testing.T, plan *ycsb.Plan) (did counts) {
 		if o.Errors > 0 {
 			t.Errorf("%d errors of %s", o.Errors, o.Name)
 		}
-		switch count := int64(o.Count); o.Name {
-		case ycsb.Read, ycsb.Scan:
-			did.reads += count
-		case ycsb.Update:
-			did.updates += count
-		case ycsb.Insert:
-			did.inserts += count
-		case ycsb.ReadModifyWrite:
-			did.reads, did.updates = did.reads+count, did.updates+count
-		}
+		did.add(o.Name, int64(o.Count))
 	}
 	return did
 }
 
 // YCSB's six workloads do on MongoDB's protocol what they count.
 func TestYCSBOnMongodb(t *testing.T) {
+	hosttest.Soak(t)
 	hosttest.Exclusive(t)
 	b := lay(t, "mongodb", dataset)
 	if err := Run(t.Context(), b.config); err != nil {
@@ -369,15 +401,8 @@ func TestYCSBOnMongodb(t *testing.T) {
 			plan := planOf(t, fmt.Sprintf("{workload: %s, records: %d, fields: %d, field-size: %d, threads: %d, "+
 				"database: {mongodb: {}}}", name, records, dataset.Fields, dataset.FieldBytes, threads))
 			plan.At, plan.Options = at, b.server.Client().Options
-			had := mongodbCounts(t, at)
-			did := generate(t, plan)
-			has := mongodbCounts(t, at)
-			has.reads, has.updates, has.inserts = has.reads-had.reads-threads, has.updates-had.updates, has.inserts-had.inserts
-			if has != did || did.reads+did.updates < 20 {
-				t.Errorf("of %s the server counted %+v, and we did %+v", name, has, did)
-			}
-			records += did.inserts
-			t.Logf("%s: %+v", name, did)
+			named("mongodb").agrees(t, plan)
+			records = plan.Dataset.Records
 		}
 	})
 }
@@ -435,7 +460,7 @@ func postgresqlCounts(t *testing.T, at database.Address) (c counts) {
 	return c
 }
 
-// cassandraCounts are what Cassandra counted of its table of records, by its virtual tables.
+// cassandraCounts returns Cassandra's counters of its table of records, from its virtual tables.
 func cassandraCounts(t *testing.T, at database.Address) (c counts) {
 	said := func(table string) (count int64) {
 		text := "SELECT count FROM system_views." + table + " WHERE keyspace_name = 'plimsoll' AND table_name = 'usertable'"
@@ -447,7 +472,7 @@ func cassandraCounts(t *testing.T, at database.Address) (c counts) {
 	return counts{reads: said("local_read_latency"), updates: said("local_write_latency")}
 }
 
-// mongodbCounts are what MongoDB counted of commands.
+// mongodbCounts returns MongoDB's counters of commands.
 func mongodbCounts(t *testing.T, at database.Address) (c counts) {
 	said, err := client.AskMongodb(t.Context(), at, "serverStatus")
 	if err != nil {
@@ -472,7 +497,7 @@ func openMysql(at database.Address, in string) *sql.DB {
 	return sql.OpenDB(connector)
 }
 
-// mysqlCounts are what MySQL or MariaDB counted of statements.
+// mysqlCounts returns the counters of statements of MySQL or MariaDB.
 func mysqlCounts(t *testing.T, at database.Address) (c counts) {
 	db := openMysql(at, "")
 	defer db.Close()
@@ -489,6 +514,9 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 	hosttest.Exclusive(t)
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) {
+			if d.name != hosttest.Database {
+				hosttest.Soak(t)
+			}
 			b := lay(t, d.name, dataset)
 			if err := Run(t.Context(), b.config); err != nil {
 				t.Fatalf("%v\n%s", err, b.said)
@@ -504,8 +532,10 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 					return err
 				}
 				defer func() { _ = db.Close() }()
-				time.AfterFunc(500*time.Millisecond, func() { killAll(t, c.Dir) })
 				for {
+					if acknowledged == dataset.Records+50 {
+						killAll(t, c.Dir)
+					}
 					err := db.Insert(ctx, database.Key(nil, acknowledged), database.Value(nil, dataset, acknowledged))
 					if err != nil {
 						return err
@@ -513,7 +543,7 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 					acknowledged++
 				}
 			})
-			if err == nil || acknowledged < dataset.Records+10 {
+			if err == nil || acknowledged < dataset.Records+50 {
 				t.Fatalf("%d inserts were acknowledged, and it ends with %v", acknowledged-dataset.Records, err)
 			}
 			b.serve(func(ctx context.Context, at database.Address) {
@@ -548,6 +578,9 @@ func TestABadOptionIsNamed(t *testing.T) {
 	hosttest.Exclusive(t)
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) {
+			if d.name != hosttest.Database {
+				hosttest.Soak(t)
+			}
 			b := lay(t, d.name, dataset)
 			b.config.Plan.Serve = slices.Insert(b.config.Plan.Serve, 3, "--nosuch=1")
 			err := Run(t.Context(), b.config)
@@ -556,7 +589,7 @@ func TestABadOptionIsNamed(t *testing.T) {
 			}
 			said := b.server.Failed(workload.Exit{Code: 1, Stderr: b.said.String()})
 			if !strings.Contains(said.Why, "nosuch") || strings.Contains(said.Why, "exited with code") {
-				t.Errorf("it ends with %v, of which is told %+v", err, said)
+				t.Errorf("it ends with %v, of which is shown %+v", err, said)
 			}
 		})
 	}

@@ -6,8 +6,8 @@ import (
 
 	"plimsoll/internal/database"
 	"plimsoll/internal/database/client"
-	"plimsoll/internal/hosttest"
-	"plimsoll/internal/image/imagetest"
+	"plimsoll/internal/testkit/hosttest"
+	"plimsoll/internal/testkit/imagetest"
 )
 
 // officials are the configurations of the official images, as their registry tells them: an entrypoint that makes
@@ -53,6 +53,9 @@ func TestOfficialImages(t *testing.T) {
 	}
 	for _, o := range officials {
 		t.Run(o.name, func(t *testing.T) {
+			if o.name != hosttest.Database {
+				hosttest.Soak(t)
+			}
 			made, kept := imageOf(t, o.name)
 			pulled, store := imagetest.Official(t, kept, made, o.image, o.config)
 			if found, err := store.Find(o.image); err != nil || found.Digest != pulled.Digest {

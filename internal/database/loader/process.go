@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,32 +16,36 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/journal"
+	"plimsoll/internal/state/journal"
 )
 
 // process is one of the database's programs.
 type process struct {
-	name  string
-	cmd   *exec.Cmd
-	said  last
-	ended chan error
+	name   string
+	cmd    *exec.Cmd
+	output last
+	ended  chan error
 }
 
 // start starts a program in the root, found in the image's PATH. It has to be called on the
 // thread that made the root.
 func (c *Config) start(ctx context.Context, in string, argv []string) (*process, error) {
 	p := &process{name: argv[0], ended: make(chan error, 1)}
-	p.cmd = exec.CommandContext(ctx, "/usr/bin/env", seen(argv)...) //nolint:gosec // the plan is ours
-	p.cmd.Dir = "/"
-	p.cmd.Env = append([]string{"LC_ALL=C", "HOME=/tmp"}, c.Env...)
+	become := inside{Root: in, Account: c.Account, Argv: insideArgs(argv),
+		Env: append([]string{"LC_ALL=C", "HOME=/tmp"}, c.Env...)}
 	if mark := os.Getenv(journal.MarkVariable); mark != "" { // by which it is ended, should we be killed
-		p.cmd.Env = append(p.cmd.Env, journal.MarkVariable+"="+mark)
+		become.Env = append(become.Env, journal.MarkVariable+"="+mark)
 	}
-	said := io.MultiWriter(c.Log, &p.said)
+	text, err := json.Marshal(become)
+	if err != nil {
+		return nil, err
+	}
+	p.cmd = exec.CommandContext(ctx, "/proc/self/exe", InsideCommand, string(text)) //nolint:gosec // this program
+	p.cmd.Dir = "/"
+	said := io.MultiWriter(c.Log, &p.output)
 	p.cmd.Stdout, p.cmd.Stderr = said, said
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{
-		Chroot: in, Pdeathsig: syscall.SIGKILL, Setpgid: true,
-		Credential: &syscall.Credential{Uid: uint32(c.Account.UID), Gid: uint32(c.Account.GID)},
+		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC, Pdeathsig: syscall.SIGKILL, Setsid: true,
 	}
 	p.cmd.Cancel = func() error { return unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL) }
 	p.cmd.WaitDelay = 5 * time.Second
@@ -55,12 +60,12 @@ func (c *Config) start(ctx context.Context, in string, argv []string) (*process,
 func (p *process) wait() error {
 	err := <-p.ended
 	if err != nil {
-		return fmt.Errorf("%s: %w%s", p.name, err, p.said.told())
+		return fmt.Errorf("%s: %w%s", p.name, err, p.output.message())
 	}
 	return nil
 }
 
-// end asks a server to end, by the name of a signal. It ends well with code 0, or one of codes.
+// end asks a server to end, by the name of a signal. Exit codes 0 and codes are accepted.
 func (p *process) end(signal string, codes []int) error {
 	if err := p.cmd.Process.Signal(unix.SignalNum("SIG" + signal)); err != nil {
 		return fmt.Errorf("end %s: %w", p.name, err)
@@ -72,12 +77,12 @@ func (p *process) end(signal string, codes []int) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%s did not end well: %w%s", p.name, err, p.said.told())
+			return fmt.Errorf("%s did not end well: %w%s", p.name, err, p.output.message())
 		}
 		return nil
-	case <-time.After(patience):
+	case <-time.After(endLimit):
 		p.kill()
-		return fmt.Errorf("%s did not end within %s", p.name, patience)
+		return fmt.Errorf("%s did not end within %s", p.name, endLimit)
 	}
 }
 
@@ -104,8 +109,8 @@ func (l *last) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// told is the last line behind a colon, but for those of a stack trace; "" where there is none.
-func (l *last) told() string {
+// message returns the last line's text behind a colon, without lines of a stack trace; "" where there is none.
+func (l *last) message() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	said := ""

@@ -13,15 +13,15 @@ import (
 // ours are the directories of a root that are not the image's.
 var ours = []string{"dev", "proc", "run", "sys", "tmp"}
 
-// devices are those that programs expect.
+// devices are the device nodes that programs expect.
 var devices = []string{"null", "zero", "full", "random", "urandom"}
 
-// hostname is what programs take this host for: a name that is known where no other is.
+// hostname is the programs' host name: one that resolves without DNS.
 const hostname = "localhost"
 
-// enter gives the thread a mount namespace of its own, in which dir is a root file system, and a host of its own name:
-// what the image has, to read, and directories of this host in it, by the paths that they
-// have there, to write to. All of it goes with the thread.
+// enter moves the thread into a new mount and UTS namespace in which dir is the root file system: the image is
+// read-only, and the writable directories of this host are mounted at the given paths. The namespaces end with the
+// thread.
 func enter(dir, image string, writable map[string]string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_NEWUTS); err != nil {
 		return fmt.Errorf("get namespaces of mounts and of the host's name: %w", err)
@@ -83,7 +83,7 @@ func programs(dir, image string) error {
 	return nil
 }
 
-// special makes what no image has.
+// special makes what no image has. Each program gets a /proc of its own.
 func special(dir string) error {
 	for _, name := range ours {
 		mode := os.FileMode(0o755)
@@ -108,10 +108,6 @@ func special(dir string) error {
 		if err != nil {
 			return err
 		}
-	}
-	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
-	if err := unix.Mount("proc", filepath.Join(dir, "proc"), "proc", flags, ""); err != nil {
-		return fmt.Errorf("mount proc: %w", err)
 	}
 	return nil
 }

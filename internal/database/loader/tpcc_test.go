@@ -9,8 +9,8 @@ import (
 
 	"plimsoll/internal/database"
 	"plimsoll/internal/database/client"
-	"plimsoll/internal/hosttest"
-	"plimsoll/internal/load"
+	"plimsoll/internal/testkit/hosttest"
+	"plimsoll/internal/workload/loadgen"
 	"plimsoll/internal/workload/ycsb"
 )
 
@@ -20,7 +20,7 @@ func tpccPlan(name string, at database.Address) *ycsb.Plan {
 		Client: name, At: at, Output: "out", Dataset: database.TPCC(1),
 		Mix: ycsb.Mix{ycsb.NewOrder: 0.45, ycsb.Payment: 0.43, ycsb.OrderStatus: 0.04, ycsb.Delivery: 0.04,
 			ycsb.StockLevel: 0.04},
-		Distribution: ycsb.Uniform, Threads: threads, Timeout: 20 * time.Second, Seed: 1, Runtime: 4 * time.Second,
+		Distribution: ycsb.Uniform, Threads: threads, Timeout: time.Minute, Seed: 1, Runtime: 2 * time.Second,
 	}
 }
 
@@ -28,8 +28,8 @@ func tpccPlan(name string, at database.Address) *ycsb.Plan {
 func transact(ctx context.Context, t *testing.T, name string, at database.Address) (did map[string]uint64) {
 	t.Helper()
 	var out bytes.Buffer
-	o := load.Options{Dial: client.Dial, Output: &out}
-	if err := load.Run(ctx, tpccPlan(name, at), o); err != nil {
+	o := loadgen.Options{Dial: client.Dial, Output: &out}
+	if err := loadgen.Run(ctx, tpccPlan(name, at), o); err != nil {
 		t.Error(err)
 		return nil
 	}
@@ -58,6 +58,9 @@ func TestTPCC(t *testing.T) {
 			continue
 		}
 		t.Run(d.name, func(t *testing.T) {
+			if d.name != hosttest.Database {
+				hosttest.Soak(t)
+			}
 			b := lay(t, d.name, database.TPCC(1))
 			if err := Run(t.Context(), b.config); err != nil {
 				t.Fatalf("%v\n%s", err, b.said)
@@ -68,23 +71,27 @@ func TestTPCC(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), "1 warehouses, and not 2") {
 					t.Errorf("with another number of warehouses: %v, %v", c, err)
 				}
-				did := transact(ctx, t, name, at)
-				if err := load.Check(ctx, tpccPlan(name, at)); err != nil {
-					t.Error(err)
-				}
-				for _, kind := range []string{"new-order", "payment", "order-status", "delivery", "stock-level"} {
-					if did[kind] == 0 {
-						t.Errorf("no %s among %v", kind, did)
+				did := map[string]uint64{}
+				for least := uint64(0); least == 0 && !t.Failed(); { // however long a slow server takes
+					least = 100
+					for kind, count := range transact(ctx, t, name, at) {
+						did[kind] += count
+					}
+					for _, kind := range []string{"new-order", "payment", "order-status", "delivery", "stock-level"} {
+						least = min(least, did[kind])
 					}
 				}
-				if share := float64(did["payment"]) / float64(did["new-order"]); share < 0.6 || share > 1.4 {
+				if err := loadgen.Check(ctx, tpccPlan(name, at)); err != nil {
+					t.Error(err)
+				}
+				if share := float64(did["payment"]) / float64(did["new-order"]); share < 0.4 || share > 2.5 {
 					t.Errorf("%v", did)
 				}
 			})
 			killed := b.config
 			killed.Plan.Serve = b.server.Serve(database.DataDir).Argv
 			if err := killed.serve(t.Context(), nil, nil, func(ctx context.Context, at database.Address) error {
-				time.AfterFunc(2*time.Second, func() { killAll(t, killed.Dir) })
+				time.AfterFunc(time.Second, func() { killAll(t, killed.Dir) })
 				_ = transact(ctx, t, name, at)
 				return nil
 			}); err == nil {

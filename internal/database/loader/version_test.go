@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/database"
-	"plimsoll/internal/hosttest"
+	"plimsoll/internal/testkit/hosttest"
 	"plimsoll/internal/workload"
 )
 
@@ -40,6 +40,9 @@ func TestDataOfAnotherVersion(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name != hosttest.Database {
+				hosttest.Soak(t)
+			}
 			b := lay(t, c.data, dataset)
 			if err := Run(t.Context(), b.config); err != nil {
 				t.Fatalf("%v\n%s", err, b.said)
@@ -60,7 +63,7 @@ func TestDataOfAnotherVersion(t *testing.T) {
 			}
 			said := server.Failed(workload.Exit{Code: 1, Stderr: b.said.String()})
 			if !strings.Contains(said.Why, c.says) || said.Remedy == "" {
-				t.Errorf("it ends with %v, of which is told %+v", err, said)
+				t.Errorf("it ends with %v, of which is shown %+v", err, said)
 			}
 		})
 	}

@@ -9,10 +9,9 @@ import (
 	"plimsoll/internal/database"
 )
 
-// lender keeps the block cache as large as it was asked to be. Pebble takes the
-// memory of memtables away from it: with a cache smaller than a few of them, as the
-// defaults are, the first writes would leave no cache at all. The lender gives back
-// what memtables take, before they do, and trims it to what they took soon after.
+// lender keeps the block cache at its configured size. Pebble takes the memory of memtables away from the cache: with
+// a cache smaller than a few of them, as the defaults are, the first writes would leave no cache at all. The lender
+// adds the size of memtables before they are made, and reduces the cache to what they took soon after.
 type lender struct {
 	cache    *pebble.Cache
 	memtable int64 // bytes of a full one
@@ -22,7 +21,7 @@ type lender struct {
 	mu      sync.Mutex
 	db      *pebble.DB // once it is open
 	lent    int64
-	rotated int // how often a new memtable followed another
+	rotated int // number of times that a new memtable followed another
 	trim    *time.Timer
 }
 
@@ -30,11 +29,11 @@ func newLender(p database.PebbleParams) *lender {
 	return &lender{cache: pebble.NewCache(p.Cache), memtable: p.Memtable}
 }
 
-// settled is how long after a new memtable it has been taken account of.
-const settled = 50 * time.Millisecond
+// settleDelay is the time after a new memtable until the cache's size accounts for it.
+const settleDelay = 50 * time.Millisecond
 
-// most is what memtables take at most: those in use, and one that is kept for later.
-func (l *lender) most() int64 { return (database.PebbleMemtables + 1) * l.memtable }
+// maxMemtableBytes returns the most memory that memtables take: those in use, and one that is kept for reuse.
+func (l *lender) maxMemtableBytes() int64 { return (database.PebbleMemtables + 1) * l.memtable }
 
 // rotate is called when a new log was made, directly before a memtable is.
 func (l *lender) rotate() {
@@ -44,24 +43,24 @@ func (l *lender) rotate() {
 		return
 	}
 	l.rotated++
-	l.lend(min(l.lent+l.memtable, l.most()))
-	l.trim.Reset(settled)
+	l.lend(min(l.lent+l.memtable, l.maxMemtableBytes()))
+	l.trim.Reset(settleDelay)
 }
 
-// flushed is called when memtables may have become fewer.
-func (l *lender) flushed() {
+// noteFlush is called when the number of memtables may have fallen.
+func (l *lender) noteFlush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.db != nil {
-		l.trim.Reset(settled)
+		l.trim.Reset(settleDelay)
 	}
 }
 
-// opened has the lender begin; close ends it before the store is closed.
-func (l *lender) opened(db *pebble.DB) {
+// start starts the lender; close stops it before the store is closed.
+func (l *lender) start(db *pebble.DB) {
 	l.mu.Lock()
 	l.db = db
-	l.trim = time.AfterFunc(settled, l.settle)
+	l.trim = time.AfterFunc(settleDelay, l.settle)
 	l.mu.Unlock()
 	l.settle()
 }

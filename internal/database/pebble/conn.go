@@ -90,11 +90,11 @@ func (c *conn) greet() bool {
 	return true
 }
 
-// flush sends the answers, once what they say is so.
+// flush sends the answers, after the writes that they confirm are durable.
 func (c *conn) flush() error {
 	for i, b := range c.syncs {
 		if err := b.SyncWait(); err != nil {
-			c.server.fatal.hang(explained(fmt.Errorf("write the log: %w", err)))
+			c.server.fatal.hang(explain(fmt.Errorf("write the log: %w", err)))
 		}
 		_ = b.Close() // it only goes back to its pool
 		c.syncs[i] = nil
@@ -141,7 +141,7 @@ func (c *conn) answer(r *wire.Request) error {
 		c.out = wire.AppendResponse(c.out, r.Number, wire.NotFound, nil)
 	case err != nil:
 		if damage(err) { // whoever asks again is told the same
-			c.server.fatal.hang(explained(err))
+			c.server.fatal.hang(explain(err))
 		}
 		c.out = wire.AppendResponse(c.out, r.Number, wire.Failed, []byte(err.Error()))
 	}
@@ -211,10 +211,9 @@ func (c *conn) beginScanned(r *wire.Request) (records uint32, begin int) {
 	return 0, begin
 }
 
-// update writes a record anew, with one field of it replaced or all. Records are kept
-// whole, as YCSB's binding of RocksDB keeps them, so that one is read by one look-up;
-// an update then reads first. Fields with keys of their own would make each read of a
-// record a scan.
+// update rewrites a record with one field replaced, or all. Records are stored whole, as YCSB's binding of RocksDB
+// stores them, so that one look-up reads one; an update then reads first. Fields with keys of their own would make
+// each read of a record a scan.
 func (c *conn) update(r *wire.Request) error {
 	unlock := c.server.rows.lock(r.Key)
 	defer unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// facts are what a server did from its start to its end, as one line of JSON. Bytes
-// are those that it asked the file system for.
+// facts are a server's statistics from its start to its end, as one line of JSON. Bytes are those requested from the
+// file system.
 type facts struct {
 	Seconds     float64          `json:"seconds"` // that it served
 	Connections int64            `json:"connections"`
@@ -31,7 +31,7 @@ type facts struct {
 		Seconds      float64 `json:"seconds"`
 		BytesRead    uint64  `json:"bytes_read"`
 		BytesWritten uint64  `json:"bytes_written"`
-		// DebtBytes are about what is left to be compacted.
+		// DebtBytes estimates the bytes that remain to be compacted.
 		DebtBytes uint64 `json:"debt_bytes"`
 	} `json:"compactions"`
 	Flushes struct {
@@ -39,7 +39,7 @@ type facts struct {
 		BytesWritten uint64 `json:"bytes_written"`
 	} `json:"flushes"`
 	Log struct {
-		// BytesIn are those of the records, BytesWritten with what logging adds.
+		// BytesIn counts the bytes of the records; BytesWritten includes the log's overhead.
 		BytesIn      uint64 `json:"bytes_in"`
 		BytesWritten uint64 `json:"bytes_written"`
 	} `json:"log"`
@@ -56,7 +56,7 @@ type counters [opNames]atomic.Int64
 
 const opNames = 5
 
-// gather makes facts of what pebble counted.
+// gather returns facts from pebble's metrics.
 func gather(m *pebble.Metrics, served time.Duration, connections int64, ops *counters, s *stalls) facts {
 	var f facts
 	f.Seconds = served.Seconds()

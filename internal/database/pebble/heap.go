@@ -23,7 +23,7 @@ const (
 	chunk     = 256 << 10
 	giveBack  = 50 * time.Millisecond // between two looks at how far the cache is
 	page      = 4 << 10
-	nearlyAll = 0.85 // of the cache is what it gets to
+	fullShare = 0.85 // of the cache, from which it counts as full
 )
 
 // hold makes a placeholder for a cache of so many bytes, or for all data where that is
@@ -32,20 +32,20 @@ func hold(db *pebble.DB, cache int64) *placeholder {
 	p := &placeholder{stop: make(chan struct{})}
 	cache = min(cache, int64(db.Metrics().DiskSpaceUsage()))
 	for range cache / chunk {
-		p.chunks = append(p.chunks, touched(chunk))
+		p.chunks = append(p.chunks, allocate(chunk))
 	}
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	for at := m.HeapAlloc; at+chunk < m.NextGC; at += chunk {
-		touched(chunk) // and dropped
+		allocate(chunk) // and dropped
 	}
 	p.done.Go(func() { p.follow(db, cache) })
 	return p
 }
 
-// touched is memory that the kernel has given, and not only promised.
-func touched(bytes int) []byte {
+// allocate returns memory whose pages the kernel has allocated.
+func allocate(bytes int) []byte {
 	b := make([]byte, bytes)
 	for i := 0; i < bytes; i += page {
 		b[i] = 1
@@ -53,7 +53,7 @@ func touched(bytes int) []byte {
 	return b
 }
 
-// follow gives back what the cache took meanwhile, until it is full.
+// follow releases memory as the cache grows, until it is full.
 func (p *placeholder) follow(db *pebble.DB, cache int64) {
 	tick := time.NewTicker(giveBack)
 	defer tick.Stop()
@@ -64,7 +64,7 @@ func (p *placeholder) follow(db *pebble.DB, cache int64) {
 		case <-tick.C:
 		}
 		used := db.Metrics().BlockCache.Size
-		if float64(used) >= nearlyAll*float64(cache) {
+		if float64(used) >= fullShare*float64(cache) {
 			used = cache
 		}
 		keep := int(max(0, cache-used) / chunk)
@@ -75,7 +75,7 @@ func (p *placeholder) follow(db *pebble.DB, cache int64) {
 	}
 }
 
-// end waits until nobody asks the store any more.
+// end waits until no goroutine uses the store any more.
 func (p *placeholder) end() {
 	close(p.stop)
 	p.done.Wait()

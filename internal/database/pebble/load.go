@@ -19,8 +19,8 @@ import (
 	"plimsoll/internal/units"
 )
 
-// loadingName is the directory of files that are not in the store yet. It is there
-// until all is loaded, and so tells a torn load from a directory of something else.
+// loadingName is the directory of files that are not in the store yet. It exists until all records are loaded, and so
+// marks an interrupted load.
 const loadingName = "loading"
 
 // loaders bounds how many files are written at a time: more do not help a device, and
@@ -44,7 +44,7 @@ func Load(ctx context.Context, dir string, d database.Dataset, p database.Pebble
 	}
 	o := options(p)
 	t := tables{dir: loading, dataset: d, options: o.MakeWriterOptions(levels-1, format.MaxTableFormat()),
-		each: max(1, p.FileSize/(d.RecordBytes()+int64(database.KeyBytes)))}
+		perFile: max(1, p.FileSize/(d.RecordBytes()+int64(database.KeyBytes)))}
 	paths, err := t.writeAll(ctx)
 	if err != nil {
 		return err
@@ -90,22 +90,22 @@ type tables struct {
 	dir     string
 	dataset database.Dataset
 	options sstable.WriterOptions
-	each    int64 // records of a file
+	perFile int64 // records of a file
 }
 
 // writeAll writes all files, some at a time, and returns them in order.
 func (t *tables) writeAll(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	paths := make([]string, (t.dataset.Records+t.each-1)/t.each)
+	paths := make([]string, (t.dataset.Records+t.perFile-1)/t.perFile)
 	next := make(chan int)
 	var writers sync.WaitGroup
 	for range min(loaders, runtime.GOMAXPROCS(0), len(paths)) {
 		writers.Go(func() {
 			for i := range next {
 				paths[i] = filepath.Join(t.dir, fmt.Sprintf("%06d.sst", i))
-				first := int64(i) * t.each
-				if err := t.write(ctx, paths[i], first, min(first+t.each, t.dataset.Records)); err != nil {
+				first := int64(i) * t.perFile
+				if err := t.write(ctx, paths[i], first, min(first+t.perFile, t.dataset.Records)); err != nil {
 					cancel(err)
 				}
 			}

@@ -14,14 +14,14 @@ import (
 // markerName is the file that is written last, once all else is on the device.
 const markerName = "plimsoll.json"
 
-// marker is what a directory holds.
+// marker describes the data in a directory.
 type marker struct {
 	Format  int              `json:"format"`
 	Layout  string           `json:"layout"`
 	Dataset database.Dataset `json:"dataset"`
 }
 
-// readMarker returns what a directory holds, if that was loaded to its end.
+// readMarker returns the marker of a directory that was loaded completely.
 func readMarker(dir string) (marker, error) {
 	text, err := os.ReadFile(filepath.Join(dir, markerName))
 	if errors.Is(err, fs.ErrNotExist) {

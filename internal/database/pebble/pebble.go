@@ -27,11 +27,11 @@ import (
 	"plimsoll/internal/database"
 )
 
-// format is pebble's. It stands here, and not as its newest one, so that a new
-// version of the library does not change what is measured unnoticed.
+// format is the format version of pebble's files. It is fixed, so that a new version of the library does not change
+// results unnoticed.
 const format = pebble.FormatValueSeparation
 
-// levels is how many there are; the last one holds what was loaded.
+// levels is the number of levels; the last one holds the loaded data.
 const levels = 7
 
 // options are pebble's for these parameters.
@@ -85,8 +85,8 @@ const (
 	speculative = objstorageprovider.NoReadahead
 )
 
-// openFiles is how many files are kept open, since opening one again reads its index:
-// all of them, if the process may.
+// openFiles returns the number of files that are kept open, since opening one again reads its index: all of them, if
+// the process may.
 func openFiles() int {
 	const enough, others = 16 << 10, 512
 	var limit unix.Rlimit
@@ -102,7 +102,7 @@ func memory(p database.PebbleParams) int64 {
 	return p.Cache + (database.PebbleMemtables+1)*p.Memtable + 64<<20
 }
 
-// fatal is what ends a server from within.
+// fatal ends a server from within.
 type fatal struct {
 	why    chan error // the first only
 	ending atomic.Bool
@@ -111,20 +111,20 @@ type fatal struct {
 
 func newFatal(log io.Writer) *fatal { return &fatal{why: make(chan error, 1), log: log} }
 
-// end has the server end, unless something else does already.
+// end makes the server end with err, unless it ends already.
 func (f *fatal) end(err error) {
 	if f.ending.CompareAndSwap(false, true) {
 		f.why <- err
 	}
 }
 
-// hang has the server end and never returns, for callers that go on by trying again.
+// hang makes the server end and never returns, for callers that would try again.
 func (f *fatal) hang(err error) {
 	f.end(err)
 	select {}
 }
 
-// Infof is of pebble's logger, as Errorf and Fatalf are.
+// Infof implements pebble.Logger, as do Errorf and Fatalf.
 func (f *fatal) Infof(string, ...any) {}
 
 // Errorf is called for what pebble tries again.
@@ -134,22 +134,22 @@ func (f *fatal) Errorf(format string, args ...any) {
 
 // Fatalf does not return, as pebble expects.
 func (f *fatal) Fatalf(format string, args ...any) {
-	f.hang(explained(fmt.Errorf(format, args...)))
+	f.hang(explain(fmt.Errorf(format, args...)))
 }
 
-// stalls is how often, and how long, writes had to wait.
+// stalls counts write stalls, and their duration.
 type stalls struct {
 	count, nanoseconds atomic.Int64
-	since              atomic.Int64 // of the current one
+	since              atomic.Int64 // start of the current one
 }
 
-// listen has the options tell what happens in the background.
+// listen sets the options' callbacks for background events.
 func listen(o *pebble.Options, f *fatal, s *stalls, l *lender) {
 	o.Cache = l.cache
 	o.Logger = f
 	o.FS = vfs.OnDiskFull(vfs.Default, func() { f.hang(syscall.ENOSPC) })
 	o.EventListener = &pebble.EventListener{
-		BackgroundError: func(err error) { f.hang(explained(err)) },
+		BackgroundError: func(err error) { f.hang(explain(err)) },
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
 			f.hang(fmt.Errorf("a file %s: %v", database.PebbleCorrupt, info))
 		},
@@ -158,14 +158,14 @@ func listen(o *pebble.Options, f *fatal, s *stalls, l *lender) {
 			s.since.Store(time.Now().UnixNano())
 		},
 		WALCreated:    func(pebble.WALCreateInfo) { l.rotate() },
-		FlushEnd:      func(pebble.FlushInfo) { l.flushed() },
+		FlushEnd:      func(pebble.FlushInfo) { l.noteFlush() },
 		WriteStallEnd: func() { s.nanoseconds.Add(time.Now().UnixNano() - s.since.Swap(0)) },
 	}
 	o.EventListener.EnsureDefaults(f)
 }
 
-// explained says what an error of pebble is in the words that package database knows.
-func explained(err error) error {
+// explain rewords an error of pebble for package database.
+func explain(err error) error {
 	if damage(err) && !strings.Contains(err.Error(), database.PebbleCorrupt) {
 		return fmt.Errorf("a file %s: %w", database.PebbleCorrupt, err)
 	}

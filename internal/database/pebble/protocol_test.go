@@ -43,7 +43,7 @@ func TestProtocol(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Cleanup(func() { _ = conn.Close() })
-				if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+				if err := conn.SetDeadline(time.Now().Add(5 * time.Minute)); err != nil {
 					t.Fatal(err)
 				}
 				c = talk{conn, wire.NewReader(conn)}

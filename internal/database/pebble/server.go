@@ -18,17 +18,16 @@ import (
 	"plimsoll/internal/database/socket"
 )
 
-// Config is what a server serves, and where.
+// Config configures a server.
 type Config struct {
 	Dir    string // what Load laid out
 	Socket string // where it answers
-	Facts  string // where it leaves what it did, in the end; "" for nowhere
+	Facts  string // file for its statistics at the end; "" for none
 	Params database.PebbleParams
 	Log    io.Writer // for what pebble says
 }
 
-// lastAnswers is how long clients may take to read what they asked for before the
-// server was told to end.
+// lastAnswers is how long a server that shuts down waits for clients to read their last answers.
 const lastAnswers = 2 * time.Second
 
 // Serve serves until the context ends, which is a good end: nothing that was answered
@@ -51,7 +50,7 @@ func Serve(ctx context.Context, c Config) error {
 	if err != nil || s.db == nil {
 		return err
 	}
-	s.lender.opened(s.db)
+	s.lender.start(s.db)
 	held := hold(s.db, c.Params.Cache)
 	end := sync.OnceFunc(held.end)
 	defer end()
@@ -82,8 +81,7 @@ func Serve(ctx context.Context, c Config) error {
 	return errors.Join(s.close(), f.write(c.Facts), closing)
 }
 
-// open opens the store; nil when it is told to end before. Pebble may meet a full
-// device in it, and would try again for ever.
+// open opens the store. It returns nil if the server is shut down first: on a full device, opening never returns.
 func open(ctx context.Context, dir string, o *pebble.Options, f *fatal) (*pebble.DB, error) {
 	type opened struct {
 		db  *pebble.DB
@@ -103,7 +101,7 @@ func open(ctx context.Context, dir string, o *pebble.Options, f *fatal) (*pebble
 			strings.Contains(d.err.Error(), "lock held by current process") {
 			return nil, fmt.Errorf("%s: %s", dir, database.PebbleLocked)
 		}
-		return nil, fmt.Errorf("open %s: %w", dir, explained(d.err))
+		return nil, fmt.Errorf("open %s: %w", dir, explain(d.err))
 	case err := <-f.why:
 		return nil, err
 	case <-ctx.Done():
@@ -111,7 +109,7 @@ func open(ctx context.Context, dir string, o *pebble.Options, f *fatal) (*pebble
 	}
 }
 
-// server is what all connections share.
+// server is the state that all connections share.
 type server struct {
 	db      *pebble.DB
 	dataset database.Dataset
@@ -173,7 +171,7 @@ func (s *server) leave(c net.Conn) {
 	delete(s.conns, c)
 }
 
-// finish has every connection answer what it has begun with, and waits for that.
+// finish makes every connection answer its pending requests, and waits for that.
 func (s *server) finish() error {
 	s.ending.Store(true)
 	s.mu.Lock()

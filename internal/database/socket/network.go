@@ -57,31 +57,33 @@ func dialIn(ctx context.Context, network string, port int) (net.Conn, error) {
 	return d.conn, d.err
 }
 
-// strayed is why a thread did not go to a network namespace and back.
-type strayed struct {
+// namespaceError is a failure to enter a network namespace, or to leave it.
+type namespaceError struct {
 	why   error
 	stays bool // it did not come back
 }
 
 // inNetwork does something while the thread, which the caller has locked, is in a network namespace.
-func inNetwork(there *os.File, do func()) *strayed {
+func inNetwork(there *os.File, do func()) *namespaceError {
 	own, err := os.Open(ownNetwork)
 	if err != nil {
-		return &strayed{why: fmt.Errorf("the network of this program: %w", err)}
+		return &namespaceError{why: fmt.Errorf("the network of this program: %w", err)}
 	}
 	defer own.Close()
 	switch same, err := sameFile(own, there); {
 	case err != nil:
-		return &strayed{why: err}
+		return &namespaceError{why: err}
 	case same:
-		return &strayed{why: fmt.Errorf("%s is the network of this program: the server has none of its own", there.Name())}
+		return &namespaceError{
+			why: fmt.Errorf("%s is the network of this program: the server has none of its own", there.Name()),
+		}
 	}
 	if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWNET); err != nil {
-		return &strayed{why: fmt.Errorf("enter the server's network: %w", err)}
+		return &namespaceError{why: fmt.Errorf("enter the server's network: %w", err)}
 	}
 	do()
 	if err := back(own); err != nil {
-		return &strayed{fmt.Errorf("leave the server's network: %w", err), true}
+		return &namespaceError{fmt.Errorf("leave the server's network: %w", err), true}
 	}
 	return nil
 }
@@ -101,9 +103,8 @@ func sameFile(a, b *os.File) (bool, error) {
 	return os.SameFile(is, other), nil
 }
 
-// OwnNetwork gives the thread, which the caller has locked, a network namespace of its own
-// that has a loopback and nothing else, and returns its file. The namespace lasts as long as
-// the thread, what the thread started, or the file.
+// OwnNetwork moves the thread, which the caller has locked, into a new network namespace with only a loopback, and
+// returns its file. The namespace lasts as long as the thread, processes started from it, or the file.
 func OwnNetwork() (*os.File, error) {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return nil, fmt.Errorf("get a network namespace: %w", err)
@@ -131,6 +132,8 @@ func loopbackUp() error {
 // Dial connects to a server.
 func Dial(ctx context.Context, at database.Address) (net.Conn, error) {
 	switch {
+	case at.Relay.Address != "":
+		return dialRelay(ctx, at.Relay)
 	case at.Socket != "":
 		return dialPath(ctx, at.Socket)
 	case at.Network == "":

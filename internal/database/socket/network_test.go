@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/database"
-	"plimsoll/internal/hosttest"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // apart starts servers that say a word to whoever connects, on one port of 127.0.0.1, each in a
@@ -62,7 +62,7 @@ func apart(t *testing.T, words ...string) (all []database.Address) {
 	return all
 }
 
-// heard is what a server says to whoever connects.
+// heard is the server's answer to a new connection.
 func heard(t *testing.T, at database.Address) string {
 	t.Helper()
 	conn, err := Dial(t.Context(), at)
@@ -97,7 +97,7 @@ func networks(t *testing.T) map[string]bool {
 // settled waits until all threads of this process are in one network.
 func settled(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); len(networks(t)) > 1; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); len(networks(t)) > 1; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("threads are in networks %v", networks(t))
 		}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -19,19 +20,28 @@ import (
 // longest is the most bytes of a path that an address takes, without its zero.
 const longest = 107
 
-// dialPath connects to the socket at path.
+// dialPath connects to the socket at path. The server, which may be hostile, writes the directory: a link there
+// would lead this process, which may be root, to a server of the host.
 func dialPath(ctx context.Context, path string) (net.Conn, error) {
-	short, release, err := shorten(path)
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "connect to", Path: path, Err: err}
+	}
+	socket := os.NewFile(uintptr(fd), path)
+	defer socket.Close()
+	info, err := socket.Stat()
+	if err == nil && info.Mode().Type() != fs.ModeSocket {
+		err = &os.PathError{Op: "connect to", Path: path, Err: unix.ENOTSOCK}
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer release()
 	var d net.Dialer
-	return d.DialContext(ctx, "unix", short)
+	return d.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d", fd)) // short, and the socket itself
 }
 
-// Listen listens on a new socket at path. What a server that was killed left there
-// is replaced; one that answers is not.
+// Listen listens on a new socket at path. It replaces one left by a killed server, and fails if a server answers
+// there.
 func Listen(path string) (net.Listener, error) {
 	if err := removeDead(path); err != nil {
 		return nil, err
@@ -76,7 +86,7 @@ func removeDead(path string) error {
 	return os.Remove(path)
 }
 
-// shorten returns a path that an address takes, and what gives back what it needs.
+// shorten returns a path short enough for a socket's address, and a function that releases its resources.
 func shorten(path string) (short string, release func(), err error) {
 	if len(path) <= longest {
 		return path, func() {}, nil

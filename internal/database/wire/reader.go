@@ -14,11 +14,11 @@ type Reader struct {
 	start, end int // of what has arrived and was not returned
 }
 
-// NewReader returns a reader of what arrives on a stream.
+// NewReader returns a reader of frames on a stream.
 func NewReader(stream io.Reader) *Reader { return &Reader{stream: stream, buffer: make([]byte, 4<<10)} }
 
-// Next returns what the next frame holds, which is valid until the next call. The
-// error is io.EOF only where the stream ends between frames.
+// Next returns the content of the next frame, valid until the next call. The error is io.EOF only where the stream
+// ends between frames.
 func (r *Reader) Next() ([]byte, error) {
 	if err := r.fill(lengthBytes); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (r *Reader) Ready() bool {
 	return err != nil || arrived >= lengthBytes+n
 }
 
-// length is that of the frame whose length has arrived.
+// length returns the length of the frame whose header has arrived.
 func (r *Reader) length() (int, error) {
 	n := binary.LittleEndian.Uint32(r.buffer[r.start:])
 	if n > MaxFrame {

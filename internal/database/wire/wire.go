@@ -22,7 +22,7 @@ import (
 	"fmt"
 )
 
-// Version is that of the protocol.
+// Version is the version of the protocol.
 const Version = 1
 
 // Bounds of what is taken from the other side.
@@ -31,7 +31,7 @@ const (
 	MaxKey   = 1 << 10
 )
 
-// Op is what a request asks for.
+// Op is the operation of a request.
 type Op byte
 
 // Operations.
@@ -42,16 +42,16 @@ const (
 	OpInsert Op = 4
 )
 
-// Status is how a request ended.
+// Status is the outcome of a request.
 type Status byte
 
 // Statuses.
 const (
 	OK       Status = 0
-	More     Status = 1 // OK so far; the next frame goes on
+	More     Status = 1 // OK so far; another frame follows
 	NotFound Status = 2
-	Refused  Status = 3 // the request cannot be meant; the body says why
-	Failed   Status = 4 // the server could not; the body says why
+	Refused  Status = 3 // the request is invalid; the body has the reason
+	Failed   Status = 4 // the server failed; the body has the reason
 )
 
 // Request is one request.
@@ -71,7 +71,7 @@ type Response struct {
 	Body   []byte
 }
 
-// Hello is what a server says of its records.
+// Hello describes a server's records.
 type Hello struct {
 	Fields     int
 	FieldBytes int
@@ -89,12 +89,12 @@ const (
 // PrefaceBytes is the length of a preface.
 const PrefaceBytes = len(name) + 2
 
-// AppendPreface appends what a side begins with.
+// AppendPreface appends the preface of a side.
 func AppendPreface(dst []byte, version uint16) []byte {
 	return binary.LittleEndian.AppendUint16(append(dst, name...), version)
 }
 
-// ErrOther is that the other side speaks something else.
+// ErrOther is returned for a peer that speaks another protocol.
 var ErrOther = errors.New("the other side does not speak this protocol")
 
 // ParsePreface returns the version of the side that began so.
@@ -131,7 +131,7 @@ func (r *Request) Fits() error {
 	return nil
 }
 
-// ParseRequest reads what a frame holds. Key and value are parts of it.
+// ParseRequest parses a frame. Key and value share its memory.
 func ParseRequest(frame []byte) (Request, error) {
 	if len(frame) < requestBytes {
 		return Request{}, fmt.Errorf("a request of %d bytes: it takes at least %d", len(frame), requestBytes)
@@ -173,7 +173,7 @@ func AppendResponse(dst []byte, number uint32, s Status, body []byte) []byte {
 	return dst
 }
 
-// ParseResponse reads what a frame holds. The body is a part of it.
+// ParseResponse parses a frame. The body shares its memory.
 func ParseResponse(frame []byte) (Response, error) {
 	if len(frame) < responseBytes {
 		return Response{}, fmt.Errorf("a response of %d bytes: it takes at least %d", len(frame), responseBytes)

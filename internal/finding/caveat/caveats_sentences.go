@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"plimsoll/internal/plural"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // say puts a caveat into words: what it is, and why it matters.
@@ -15,8 +15,8 @@ func (f Facts) say(name string, stacks []string) (title, why string) {
 	choose := func(one, many string) string { return plural.Choose(len(stacks), one, many) }
 	switch name {
 	case "imported":
-		return fmt.Sprintf("%s %s measured elsewhere and imported: %s", counted, choose("was", "were"), all),
-			"Nothing is known of these results but what their files tell. The trials were not interleaved by plimsoll, and whatever " +
+		return fmt.Sprintf("%s %s measured by other programs and imported: %s", counted, choose("was", "were"), all),
+			"Nothing is known of these results but what their files show. The trials were not interleaved by plimsoll, and whatever " +
 				"changed between them is in the numbers."
 	case "histograms":
 		return fmt.Sprintf("The latency percentiles of %s are those of some of its trials: the others have no histogram", all),
@@ -28,13 +28,23 @@ func (f Facts) say(name string, stacks []string) (title, why string) {
 	case "elsewhere":
 		return fmt.Sprintf("%s %s a server that was there before: its devices, memory and processors are not seen from here: %s",
 				counted, choose("is", "are"), all),
-			"What it did is told by its answers alone. Whoever else uses it, its caches and the network between are part of the " +
+			"What it did is shown by its answers alone. Its other users, its caches and the network between are part of the " +
 				"number, and no limit here held it."
+	case "clients":
+		return fmt.Sprintf("The load of %s came from %s: latencies have the network in them", all, f.Clients),
+			"The clients had processors of their own. The way to the server, with a relay on the server's host, is part of each " +
+				"round trip, and is not in numbers whose clients ran beside the server."
+	case "clients-saturated":
+		c := f.ClientCPU
+		return fmt.Sprintf("The clients were the bottleneck of %s: %s of the %s of %s were busy", all, units.Percent(c.Busy()),
+				plural.Count(c.CPUs, "CPU"), f.Clients),
+			fmt.Sprintf("User time took %s of them, system time %s, and %s waited for I/O. The server could have done more. Take a "+
+				"machine with more CPUs, or fewer threads.", share(c.User, c.CPUs), share(c.System, c.CPUs), share(c.IOWait, c.CPUs))
 	case "lab":
 		return fmt.Sprintf("%s %s measured in the lab, on emulated drives: what differs is the software, and no number is a drive's",
 				counted, choose("was", "were")),
-			"The drives of a lab are files in its host's memory, its host's other work is in every number, and without KVM its " +
-				"processors are emulated too, which makes software look slower beside the drive than it is. Measure on real " +
+			"The drives of a lab are files in its host's memory, and its host's other work is in every number. Without KVM its " +
+				"processors are emulated too: software looks slower beside the drive than it is. Measure on real " +
 				"hardware before you decide."
 	case "loop":
 		return fmt.Sprintf("%s %s on a loop device: ratios hold, absolute numbers are not the disk's", counted, choose("stands", "stand")),
@@ -69,8 +79,8 @@ func (f Facts) say(name string, stacks []string) (title, why string) {
 		if f.AllStacks {
 			whose = "All stacks were"
 		}
-		return fmt.Sprintf("%s brought up fewer than %d times under a workload: no difference between such stacks can be told "+
-				"from chance", whose, f.Needed),
+		return fmt.Sprintf("%s brought up fewer than %d times under a workload: no difference between such stacks can be "+
+				"separated from chance", whose, f.Needed),
 			fmt.Sprintf("What is made anew counts, and not what is measured again: a stack that was brought up once stood on one "+
 				"region of the disk. Set repeat to %d or more; from 6 on the intervals of medians reach 95%%.", f.Needed)
 	case "spread":
@@ -85,3 +95,6 @@ func (f Facts) say(name string, stacks []string) (title, why string) {
 	}
 	panic("a caveat without words: " + name) // a test says them all
 }
+
+// share is a part of all CPUs.
+func share(cpus float64, all int) string { return units.Percent(cpus / float64(max(1, all))) }

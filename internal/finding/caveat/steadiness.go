@@ -8,15 +8,12 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 )
 
-// steadySeconds is the measured time below which a trial by itself cannot have
-// shown a steady state: SNIA's test rounds take a minute each.
-const steadySeconds = 60
-
-// Steady is what a finding on steadiness says beside which stacks it is about.
+// Steady has the facts of a finding on steadiness beside its stacks.
 type Steady struct {
 	Passes    int     `json:"passes,omitempty"` // over the file or the device
 	Workload  string  `json:"workload,omitempty"`
@@ -32,7 +29,7 @@ type Steady struct {
 // Steadiness says what the stacks went through before they were measured,
 // whether they were steady by then, and how precisely the run knows what it
 // measured.
-func Steadiness(v *measured.View) []fact.Finding {
+func Steadiness(v *runview.View) []fact.Finding {
 	var out []fact.Finding
 	say := func(id, name string, stacks []string, facts Steady) {
 		if len(stacks) > 0 {
@@ -44,7 +41,7 @@ func Steadiness(v *measured.View) []fact.Finding {
 		name string
 		kind result.PreconditioningKind
 	}{{"file-written", result.PreconditionedFile}, {"device-written", result.PreconditionedDevice}} {
-		stacks := stacksOf(cells, func(c *measured.Cell) bool { return preconditioned(c) == w.kind })
+		stacks := stacksOf(cells, func(c *runview.Cell) bool { return preconditioned(c) == w.kind })
 		say(w.name, w.name, stacks, Steady{Passes: passes(cells, w.kind)})
 	}
 
@@ -57,10 +54,10 @@ func Steadiness(v *measured.View) []fact.Finding {
 			}
 			rounds = t.Preconditioning.Rounds
 			if rounds.Settled {
-				settled = measured.AppendNew(settled, c.Stack.Name)
+				settled = runview.AddNew(settled, c.Stack.Name)
 				continue
 			}
-			restless = measured.AppendNew(restless, c.Stack.Name)
+			restless = runview.AddNew(restless, c.Stack.Name)
 			say(fmt.Sprintf("restless/%s/%s/%d", c.Stack.Name, c.Workload.Name, t.Seq), "restless", []string{c.Stack.Name},
 				Steady{Workload: c.Workload.Name, Rounds: len(rounds.IOPS), Seconds: rounds.Seconds, Reason: rounds.Why})
 		}
@@ -70,14 +67,14 @@ func Steadiness(v *measured.View) []fact.Finding {
 		say("settled", "settled", settled, Steady{Seconds: rounds.Seconds})
 	}
 
-	unsteady := slices.DeleteFunc(slices.Clone(cells), func(c *measured.Cell) bool {
-		return runtime(c) >= steadySeconds || slices.ContainsFunc(c.Trials, func(t *result.Trial) bool {
+	unsteady := slices.DeleteFunc(slices.Clone(cells), func(c *runview.Cell) bool {
+		return runtime(c) >= threshold.SteadySeconds || slices.ContainsFunc(c.Trials, func(t *result.Trial) bool {
 			return t.Stop != nil || t.Preconditioning != nil && t.Preconditioning.Rounds != nil
 		})
 	})
 	if len(unsteady) > 0 {
-		shortest := slices.MinFunc(unsteady, func(a, b *measured.Cell) int { return cmp.Compare(runtime(a), runtime(b)) })
-		say("short", "short", stacksOf(unsteady, func(*measured.Cell) bool { return true }), Steady{Seconds: runtime(shortest)})
+		shortest := slices.MinFunc(unsteady, func(a, b *runview.Cell) int { return cmp.Compare(runtime(a), runtime(b)) })
+		say("short", "short", stacksOf(unsteady, func(*runview.Cell) bool { return true }), Steady{Seconds: runtime(shortest)})
 	}
 	out = append(out, warming(cells)...)
 	out = append(out, cutOff(cells)...)
@@ -85,9 +82,9 @@ func Steadiness(v *measured.View) []fact.Finding {
 }
 
 // preconditioned is what was written before a cell's first trial; "" when that
-// was not recorded, and for servers, whose data is loaded once and cloned.
-func preconditioned(c *measured.Cell) result.PreconditioningKind {
-	if c.Source() == result.SourceServer {
+// was not recorded, and for servers and files, whose data is loaded once.
+func preconditioned(c *runview.Cell) result.PreconditioningKind {
+	if c.Source().Operations() {
 		return ""
 	}
 	for _, t := range c.Trials {
@@ -99,7 +96,7 @@ func preconditioned(c *measured.Cell) result.PreconditioningKind {
 }
 
 // passes returns how often something was written.
-func passes(cells []*measured.Cell, kind result.PreconditioningKind) int {
+func passes(cells []*runview.Cell, kind result.PreconditioningKind) int {
 	most := 0
 	for _, c := range cells {
 		for _, t := range c.Trials {
@@ -112,7 +109,7 @@ func passes(cells []*measured.Cell, kind result.PreconditioningKind) int {
 }
 
 // warming names the trials whose servers may still have got faster.
-func warming(cells []*measured.Cell) (out []fact.Finding) {
+func warming(cells []*runview.Cell) (out []fact.Finding) {
 	var stacks, whys []string
 	all, warm := 0, 0
 	for _, c := range cells {
@@ -120,8 +117,8 @@ func warming(cells []*measured.Cell) (out []fact.Finding) {
 			all++
 			if t.Warming != "" {
 				warm++
-				stacks = measured.AppendNew(stacks, c.Stack.Name)
-				whys = measured.AppendNew(whys, fmt.Sprintf("%s, trial %d: %s", c.Workload.Name, t.Seq, t.Warming))
+				stacks = runview.AddNew(stacks, c.Stack.Name)
+				whys = runview.AddNew(whys, fmt.Sprintf("%s, trial %d: %s", c.Workload.Name, t.Seq, t.Warming))
 			}
 		}
 	}
@@ -134,7 +131,7 @@ func warming(cells []*measured.Cell) (out []fact.Finding) {
 
 // cutOff names the trials that reached their longest time before their mean
 // was known.
-func cutOff(cells []*measured.Cell) (out []fact.Finding) {
+func cutOff(cells []*runview.Cell) (out []fact.Finding) {
 	var stacks, worst []string
 	all, early := 0, 0
 	for _, c := range cells {
@@ -145,8 +142,8 @@ func cutOff(cells []*measured.Cell) (out []fact.Finding) {
 				all++
 			default:
 				all, early = all+1, early+1
-				stacks = measured.AppendNew(stacks, c.Stack.Name)
-				worst = measured.AppendNew(worst, fmt.Sprintf("%s under %s: %s", c.Stack.Name, c.Workload.Name, t.Stop.Why))
+				stacks = runview.AddNew(stacks, c.Stack.Name)
+				worst = runview.AddNew(worst, fmt.Sprintf("%s under %s: %s", c.Stack.Name, c.Workload.Name, t.Stop.Why))
 			}
 		}
 	}
@@ -159,16 +156,16 @@ func cutOff(cells []*measured.Cell) (out []fact.Finding) {
 
 // budget says of which points the budget was not enough to know what was asked
 // for.
-func budget(v *measured.View) []fact.Finding {
+func budget(v *runview.View) []fact.Finding {
 	var stacks []string
-	var widest result.Point
+	var widest result.PointStop
 	n := 0
 	for _, p := range v.Run.Points {
 		if p.Reason != result.StopBudget && p.Reason != result.StopRepeats {
 			continue
 		}
 		n++
-		stacks = measured.AppendNew(stacks, p.Stack)
+		stacks = runview.AddNew(stacks, p.Stack)
 		if p.RelativeHalfWidth > widest.RelativeHalfWidth {
 			widest = p
 		}

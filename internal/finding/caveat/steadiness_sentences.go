@@ -5,8 +5,8 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // finding is a finding on steadiness, in words.
@@ -51,11 +51,11 @@ func (f Steady) say(name string, stacks []string) (title, why string) {
 	case "short":
 		return fmt.Sprintf("Trials measured %s: no steady state was established", prose.Seconds(f.Seconds)),
 			"Devices slow down once their caches and spare blocks are used up, which takes minutes of writing. Short runs rank " +
-				"stacks; they do not tell what a device sustains."
+				"stacks; they do not show what a device sustains."
 	case "warming":
 		return fmt.Sprintf("In %d of %s servers were still warming up", f.Undecided, plural.Count(f.All, "trial")),
 			prose.Sentence(f.Reason) + " Such a server is faster an hour later. Give trials a longer --ramp or --runtime, or more of " +
-				"them in a bring-up (trials), between which servers that are only read stay up."
+				"them in a setup (trials), between which servers that are only read stay up."
 	case "cut-off":
 		return fmt.Sprintf("%d of %s reached their longest time before their mean was known", f.Undecided, plural.Count(f.All, "trial")),
 			prose.Sentence(f.Reason) + " Give them a longer --runtime, or quiet the host."

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 )
 
 // trialOf gives a finished trial of a stack under RW.
@@ -26,7 +26,7 @@ func steadinessOf(run result.Run) map[string]fact.Finding {
 	run.Stacks = []result.Stack{{Name: "raw", Line: "/dev/sdx"}, {Name: "xfs", Line: "/dev/sdx > xfs"}}
 	run.Workloads = []result.Workload{{Name: "RW", Pattern: "randwrite"}}
 	out := map[string]fact.Finding{}
-	for _, f := range Steadiness(measured.New(&run)) {
+	for _, f := range Steadiness(runview.New(&run)) {
 		out[strings.TrimPrefix(f.ID, "steadiness/")] = f
 	}
 	return out
@@ -97,7 +97,7 @@ func TestSteadiness(t *testing.T) {
 			name: "a budget",
 			run: result.Run{
 				Experiment: result.Experiment{Target: 0.05},
-				Points: []result.Point{
+				Points: []result.PointStop{
 					{Stack: "raw", Mix: "RW", Reason: result.StopPrecise, RelativeHalfWidth: 0.01},
 					{Stack: "xfs", Mix: "RW", Reason: result.StopBudget, RelativeHalfWidth: 0.75},
 				},
@@ -106,7 +106,7 @@ func TestSteadiness(t *testing.T) {
 		},
 		{
 			name:   "a budget that taught next to nothing",
-			run:    result.Run{Points: []result.Point{{Stack: "xfs", Mix: "RW", Reason: result.StopBudget, RelativeHalfWidth: 20}}},
+			run:    result.Run{Points: []result.PointStop{{Stack: "xfs", Mix: "RW", Reason: result.StopBudget, RelativeHalfWidth: 20}}},
 			titles: map[string]string{"budget": "The budget ended before 1 of 1 point had been decided: least is known of xfs under RW, whose interval is wider than its mean"},
 		},
 	} {

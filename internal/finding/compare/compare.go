@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	samples "plimsoll/internal/cell"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units/plural"
 )
 
 // What compare takes for granted. A comparison in CI is made again and again:
@@ -94,26 +94,22 @@ type Row struct {
 	Verdict   Verdict  `json:"verdict"`
 
 	better   float64 // +1 when more is better, else -1
-	fewest   int     // bring-ups on a side, of a curve at a point
+	fewest   int     // setups on a side, of a curve at a point
 	smallest float64 // p that so many can have, before it is corrected
 	leftOut  bool    // a point of Curve with too few trials to be part of it
 }
 
 // Sample is the trials of one run behind a row. All is 0 without them.
 type Sample struct {
-	N        int     `json:"n"`      // bring-ups, of a curve at all points; trials where bring-ups are not known
-	Trials   int     `json:"trials"` // in all of them
-	Median   float64 `json:"median"`
-	Low      float64 `json:"low"` // stats.MedianInterval
-	High     float64 `json:"high"`
-	Coverage float64 `json:"coverage"`
+	fact.Estimate     // N is of setups, of a curve at all points
+	Trials        int `json:"trials"` // in all of them
 
-	values []float64 // of each bring-up
+	values []float64 // of each setup
 }
 
 // Metrics are those that Compare knows, in the order in which they are shown.
-func Metrics() []samples.Metric {
-	return []samples.Metric{samples.Rate, samples.Bandwidth, samples.P50, samples.P99, samples.P999}
+func Metrics() []runview.Metric {
+	return []runview.Metric{runview.Rate, runview.Bandwidth, runview.P50, runview.P95, runview.P99, runview.P999}
 }
 
 // Runs compares B with A. It accepts runs of any state. Options that make
@@ -121,9 +117,9 @@ func Metrics() []samples.Metric {
 // compared.
 func Runs(a, b *result.Run, opt Options) Comparison {
 	if opt.Metrics == nil {
-		opt.Metrics = []string{samples.Rate.ID}
+		opt.Metrics = []string{runview.Rate.ID}
 	}
-	va, vb := measured.New(a), measured.New(b)
+	va, vb := runview.New(a), runview.New(b)
 	pairs, apart := pair(unitsOf(va), unitsOf(vb))
 	curves := curvesOf(va, vb, pairs)
 	varied, _ := pair(variedOf(va), variedOf(vb))
@@ -133,7 +129,7 @@ func Runs(a, b *result.Run, opt Options) Comparison {
 		Differs: differences(va.Run, vb.Run, pairs), Notes: notes(va.Run, vb.Run, pairs),
 	}
 	if len(varied) > 0 && !opt.Others {
-		c.Notes = append(c.Notes, fmt.Sprintf("limits of the miniature that both runs varied, at %s, never decide: --all compares them too",
+		c.Notes = append(c.Notes, fmt.Sprintf("limits of the scaled-down host that both runs varied, at %s, never decide: --all compares them too",
 			plural.Count(len(varied), "point")))
 	}
 	for _, decides := range []bool{true, false} {
@@ -172,7 +168,7 @@ func runOf(run *result.Run) Run {
 
 // row measures a pair by one metric. The seed must not depend on which run
 // comes first.
-func (p comparedPair) row(m samples.Metric, seed uint64, decides bool) Row {
+func (p comparedPair) row(m runview.Metric, seed uint64, decides bool) Row {
 	r := Row{
 		Stack: p.a.stack.Name, Workload: p.a.workload.Name, Line: p.a.stack.Line, Summary: p.a.workload.Summary,
 		Metric: m.ID, Decides: decides, Source: string(p.source()), Marks: p.marks(),
@@ -203,15 +199,15 @@ func (p comparedPair) row(m samples.Metric, seed uint64, decides bool) Row {
 	return r
 }
 
-func sampleOf(u *unit, m samples.Metric) Sample {
+func sampleOf(u *unit, m runview.Metric) Sample {
 	var s Sample
 	if u.cell == nil {
 		return s
 	}
 	taken := u.cell.Sample(m)
-	s.values, s.N, s.Trials = taken.Means(), len(taken), taken.Trials()
-	if s.N > 0 {
-		s.Median, s.Low, s.High, s.Coverage = measured.MedianOf(s.values)
+	s.values, s.Trials = taken.Values(), taken.Trials()
+	if len(taken) > 0 {
+		s.Estimate = runview.Estimate(s.values)
 	}
 	return s
 }

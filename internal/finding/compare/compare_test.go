@@ -13,9 +13,10 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
-	"plimsoll/internal/story"
+	"plimsoll/internal/result/hist"
+	"plimsoll/internal/testkit/runtest"
+	"plimsoll/internal/testkit/soak"
 	"plimsoll/internal/units"
 )
 
@@ -26,7 +27,7 @@ func TestCompareStories(t *testing.T) {
 		runs := map[string]*result.Run{}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if d.Cmd != "compare" {
-				run := story.Tell(t, d.Input)
+				run := runtest.Tell(t, d.Input)
 				run.ID = d.Cmd
 				for _, arg := range d.CmdArgs {
 					switch arg.Key {
@@ -105,7 +106,7 @@ func tellComparison(c Comparison) string {
 	return b.String()
 }
 
-func float(t story.Stopper, text string) float64 {
+func float(t runtest.Stopper, text string) float64 {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +201,8 @@ func TestSameThingDoesNotDiffer(t *testing.T) {
 	} {
 		rng := rand.New(rand.NewPCG(1, 1))
 		level := 0
-		for range 100 {
+		pairs := soak.Of(100, 20)
+		for range pairs {
 			a, b := resampled(c.run, rng, c.n, 1), resampled(c.run, rng, c.n, 1)
 			got := Runs(a, b, Options{Threshold: DefaultThreshold, Alpha: DefaultAlpha})
 			if len(got.Rows) == 0 {
@@ -210,22 +212,22 @@ func TestSameThingDoesNotDiffer(t *testing.T) {
 				level++
 			}
 		}
-		t.Logf("%s: %d of 100 pairs are level", c.name, level)
-		if level < 95 {
-			t.Errorf("%s: %d of 100 pairs of the same thing are level, want 95 at least", c.name, level)
+		t.Logf("%s: %d of %d pairs are level", c.name, level, pairs)
+		if level < pairs*95/100 {
+			t.Errorf("%s: %d of %d pairs of the same thing are level, want 95%% at least", c.name, level, pairs)
 		}
 	}
 }
 
 // A stack slowed to 90% is a regression beyond 5%, with as many repeats as its
-// spread takes; docs/compare.md gives these numbers.
+// spread takes; docs/reference/compare.md gives these numbers.
 func TestSlowedToNinety(t *testing.T) {
 	run := recorded(t)
 	calm := only(run, "btrfs", "RR") // recorded: five trials from 39.3k to 50.4k
 	for _, c := range []struct {
 		name string
 		pair func(rng *rand.Rand) (a, b *result.Run)
-		want int // of 100
+		want int // percent
 	}{
 		{"spread 2%, 6 repeats", logNormal(0.02, 6), 95},
 		{"spread 5%, 16 repeats", logNormal(0.05, 16), 95},
@@ -235,13 +237,14 @@ func TestSlowedToNinety(t *testing.T) {
 	} {
 		rng := rand.New(rand.NewPCG(2, 2))
 		verdicts := map[Verdict]int{}
-		for range 100 {
+		pairs := soak.Of(100, 20)
+		for range pairs {
 			a, b := c.pair(rng)
 			verdicts[Runs(a, b, Options{Threshold: DefaultThreshold, Alpha: DefaultAlpha}).Verdict]++
 		}
 		t.Logf("%s: %v", c.name, verdicts)
-		if verdicts[Regression] < c.want {
-			t.Errorf("%s: %v, want %d regressions", c.name, verdicts, c.want)
+		if verdicts[Regression] < pairs*c.want/100 {
+			t.Errorf("%s: %v, want %d%% regressions", c.name, verdicts, c.want)
 		}
 	}
 }
@@ -255,7 +258,7 @@ func logNormal(sigma float64, n int) func(*rand.Rand) (a, b *result.Run) {
 			for range n {
 				text += fmt.Sprintf(" %.0f", 50000*speed*math.Exp(sigma*rng.NormFloat64()))
 			}
-			return story.Tell(panics{}, text)
+			return runtest.Tell(panics{}, text)
 		}
 		return make(1), make(0.9)
 	}
@@ -272,7 +275,7 @@ func (panics) Fatalf(f string, args ...any) { panic(fmt.Sprintf(f, args...)) }
 // unless they are of one direction of two.
 func TestComparePrintedPercentiles(t *testing.T) {
 	of := func(ns uint64, writes uint64) *result.Run {
-		run := story.Tell(t, "stack raw: loop(size=1GiB)\nworkload RR randread\nRR raw 1000 1000 1000 1000 1000 1000")
+		run := runtest.Tell(t, "stack raw: loop(size=1GiB)\nworkload RR randread\nRR raw 1000 1000 1000 1000 1000 1000")
 		for i := range run.Trials {
 			m := run.Trials[i].Measured()
 			reads := m.Operation(result.Read)
@@ -300,4 +303,23 @@ func (r Row) ratioText() string {
 		return units.Times(*r.Ratio) + "x"
 	}
 	return fmt.Sprintf("%sx (%s to %s)", units.Times(*r.Ratio), units.Times(*r.Low), units.Times(*r.High))
+}
+
+// Clients on another machine are a difference of two runs.
+func TestCompareClients(t *testing.T) {
+	of := func(c *result.Clients) *result.Run {
+		run := runtest.Tell(t, "stack raw: loop(size=1GiB)\nworkload RR randread\nRR raw 1000 1000 1000 1000 1000 1000")
+		run.Experiment.Clients = c
+		return run
+	}
+	opt := Options{Threshold: DefaultThreshold, Alpha: DefaultAlpha}
+	there := &result.Clients{Host: "ssh://bench@client1"}
+	want := Difference{What: "clients", A: "its own host", B: there.Host}
+	got := Runs(of(nil), of(there), opt).Differs
+	if len(got) != 1 || got[0].What != want.What || got[0].A != want.A || got[0].B != want.B {
+		t.Errorf("the runs differ in %+v", got)
+	}
+	if got := Runs(of(there), of(there), opt).Differs; len(got) > 0 {
+		t.Errorf("equal runs differ in %+v", got)
+	}
 }

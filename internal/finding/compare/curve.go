@@ -4,15 +4,14 @@ import (
 	"fmt"
 	"slices"
 
-	samples "plimsoll/internal/cell"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units/plural"
 )
 
 // curve is mixes that differ in the number of their instances alone, in both runs. Each number has
-// few bring-ups, which hardly tell anything by themselves, and all of them together tell whether
+// few setups, which hardly tell anything by themselves, and all of them together tell whether
 // the host carries less than it did: they are judged in one row.
 type curve struct {
 	name  string // what stands for the name of a workload: "C, 1 to 8 instances"
@@ -22,7 +21,7 @@ type curve struct {
 
 // curvesOf returns the curves that the runs have in common, of at least two points. Points that a
 // side has too few trials of are left out where two others have enough.
-func curvesOf(va, vb *measured.View, pairs []comparedPair) (curves []curve) {
+func curvesOf(va, vb *runview.View, pairs []comparedPair) (curves []curve) {
 	other := vb.Scalings()
 	for _, a := range va.Scalings() {
 		for _, b := range other {
@@ -30,13 +29,13 @@ func curvesOf(va, vb *measured.View, pairs []comparedPair) (curves []curve) {
 			var counts []int
 			for _, enough := range []int{stats.FewestPairs, 1} {
 				c.pairs, c.few, counts = nil, nil, nil
-				for i, cell := range a.Cells {
+				for i, cell := range a.Cells() {
 					at := slices.IndexFunc(pairs, func(p comparedPair) bool { return p.a.cell == cell })
-					if at < 0 || !slices.Contains(b.Cells, pairs[at].b.cell) {
+					if at < 0 || !slices.Contains(b.Cells(), pairs[at].b.cell) {
 						continue
 					}
 					if min(len(cell.Rates), len(pairs[at].b.cell.Rates)) >= enough {
-						c.pairs, counts = append(c.pairs, pairs[at]), append(counts, a.Counts[i])
+						c.pairs, counts = append(c.pairs, pairs[at]), append(counts, a.Levels[i].Count())
 					} else {
 						c.few = append(c.few, pairs[at])
 					}
@@ -47,7 +46,7 @@ func curvesOf(va, vb *measured.View, pairs []comparedPair) (curves []curve) {
 			}
 			if len(c.pairs) > 1 {
 				c.name = fmt.Sprintf("%s, %d to %s", a.Workload, counts[0], plural.Count(counts[len(counts)-1], "instance"))
-				if policy := policyOf(va.Run, a.Cells[0].Workload.Name); policy != "" {
+				if policy := policyOf(va.Run, a.Levels[0].Cell.Workload.Name); policy != "" {
 					c.name = policy + " " + c.name
 				}
 				curves = append(curves, c)
@@ -68,7 +67,7 @@ func policyOf(run *result.Run, mix string) string {
 }
 
 // rowsOf measures pairs by a metric; the row of a curve is before those of its points.
-func rowsOf(m samples.Metric, pairs []comparedPair, curves []curve, seed uint64, decides bool) (rows []Row) {
+func rowsOf(m runview.Metric, pairs []comparedPair, curves []curve, seed uint64, decides bool) (rows []Row) {
 	begun := map[int]bool{}
 	for _, p := range pairs {
 		row := p.row(m, seed, decides)
@@ -86,7 +85,7 @@ func rowsOf(m samples.Metric, pairs []comparedPair, curves []curve, seed uint64,
 
 // row compares all points: ranks are those within a number of instances, and the ratio is the
 // geometric mean of those of all.
-func (c curve) row(m samples.Metric, seed uint64, decides bool) Row {
+func (c curve) row(m runview.Metric, seed uint64, decides bool) Row {
 	var r Row
 	var a, b [][]float64
 	for i, p := range c.pairs {
@@ -105,7 +104,7 @@ func (c curve) row(m samples.Metric, seed uint64, decides bool) Row {
 			r.Source = string(result.SourceUnknown)
 		}
 		for _, mark := range point.Marks {
-			r.Marks = measured.AppendNew(r.Marks, mark)
+			r.Marks = runview.AddNew(r.Marks, mark)
 		}
 	}
 	r.A.Median, r.B.Median = middle(a), middle(b)
@@ -130,7 +129,7 @@ func middle(strata [][]float64) float64 {
 		medians = append(medians, stats.Median(values))
 	}
 	mean := stats.GeometricMean(medians)
-	if !measured.Finite(mean) {
+	if !runview.Finite(mean) {
 		return 0 // one of them is 0
 	}
 	return mean

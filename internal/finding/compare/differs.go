@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
+	"plimsoll/internal/units/plural"
 )
 
 // Difference is a fact that is not the same in both runs, and may be why
@@ -35,7 +35,7 @@ func differences(a, b *result.Run, pairs []comparedPair) []Difference {
 			out = append(out, Difference{What: what, A: a, B: b})
 		}
 		if stack != "" {
-			out[i].Stacks = measured.AppendNew(out[i].Stacks, stack)
+			out[i].Stacks = runview.AddNew(out[i].Stacks, stack)
 		}
 	}
 	known, other := environment(a), environment(b)
@@ -87,7 +87,16 @@ func environment(run *result.Run) []result.Fact {
 		{Name: "cgroups", Value: e.CgroupVersion},
 		{Name: "plimsoll", Value: run.Version},
 		{Name: "images", Value: images(run)},
+		{Name: "clients", Value: clients(run)},
 	}
+}
+
+// clients is where the load was generated.
+func clients(run *result.Run) string {
+	if c := run.Experiment.Clients; c != nil {
+		return c.Host
+	}
+	return "its own host"
 }
 
 // images are those of a run's servers, in one line.
@@ -99,7 +108,7 @@ func images(run *result.Run) string {
 	return strings.Join(all, "; ")
 }
 
-// mixFacts are the servers of a mix, and what it runs within: the miniature, and the limits of each tenant.
+// mixFacts are the servers of a mix, and what it runs within: the scaled-down host, and the limits of each tenant.
 func mixFacts(run *result.Run, w result.Workload) (facts []result.Fact) {
 	of, _ := workloadsOf(run, w)
 	for _, w := range of {
@@ -136,7 +145,7 @@ var identifier = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA
 // facts are those that were read back of a stack, and of the devices under
 // it. Names that the kernel hands out as they come (loop5) give way to what
 // the device is to the stack.
-func facts(run *result.Run, s *measured.Stack) []result.Fact {
+func facts(run *result.Run, s *runview.Stack) []result.Fact {
 	var renamed []string
 	var out []result.Fact
 	for i, d := range s.Devices {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/runview"
 )
 
 // Imports name their stacks by the files and devices that the jobs name, unless
@@ -40,7 +40,7 @@ func onlyHere(units, others []*unit) []string {
 	for _, u := range units {
 		namesake := func(o *unit) bool { return o.shape.line == "" && o.stack.Name == u.stack.Name }
 		if u.shape.line == "" && !slices.ContainsFunc(others, namesake) {
-			out = measured.AppendNew(out, u.stack.Name)
+			out = runview.AddNew(out, u.stack.Name)
 		}
 	}
 	return out
@@ -49,12 +49,12 @@ func onlyHere(units, others []*unit) []string {
 // importRemedy says how an imported unit becomes comparable with one that it may
 // well be like; "" where there is none.
 func importRemedy(u *unit, others []*unit, there string) string {
-	if !u.shape.imported {
+	if !u.shape.imported || u.shape.table {
 		return ""
 	}
 	sameJobs := func(o *unit) bool { return o.shape.imported && o.shape.line == "" && u.shape.sameWorkload(o.shape) }
 	if u.shape.line == "" && slices.ContainsFunc(others, sameJobs) {
-		return fmt.Sprintf(": its jobs name other files than those of %s, and which stack is which cannot be told; import both with the same --stack NAME", there)
+		return fmt.Sprintf(": its jobs name other files than those of %s, and which stack is which is not known; import both with the same --stack NAME", there)
 	}
 	untold := func(o *unit) bool {
 		return o.shape.imported && u.shape.sameStack(o.shape) && (u.shape.identity == "" || o.shape.identity == "")

@@ -8,12 +8,14 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/imports/points"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/workload"
 )
 
-// Apart is what was not compared.
+// Apart names a workload and stack that was not compared, with the reason.
 type Apart struct {
 	Stack    string `json:"stack"`
 	Workload string `json:"workload"`
@@ -30,10 +32,10 @@ const (
 
 // unit is a stack under a workload that a run tried.
 type unit struct {
-	stack    *measured.Stack
+	stack    *runview.Stack
 	workload result.Workload
-	cell     *measured.Cell // nil when no trial finished
-	tried    int            // trials, whatever became of them
+	cell     *runview.Cell // nil when no trial finished
+	tried    int           // trials, whatever became of them
 	shape    shape
 }
 
@@ -50,6 +52,7 @@ type shape struct {
 	before   string // what was written before, beyond one pass over the files
 	traced   bool   // requests were recorded meanwhile, which costs some of the speed
 	imported bool   // it was measured elsewhere
+	table    bool   // and is of a table of points, or of what a benchmark other than fio printed
 	unknown  string // what stands for the stack where an import does not tell its line; "" otherwise
 }
 
@@ -104,15 +107,15 @@ func sortedByName(units []*unit) []*unit {
 }
 
 // unitsOf are what the run tried: by workload, then by stack.
-func unitsOf(v *measured.View) []*unit {
-	tried := map[measured.CellKey]int{}
+func unitsOf(v *runview.View) []*unit {
+	tried := map[runview.CellKey]int{}
 	for _, t := range v.Run.Trials {
-		tried[measured.CellKey{Stack: t.Stack, Workload: t.Mix}]++
+		tried[runview.CellKey{Stack: t.Stack, Workload: t.Mix}]++
 	}
 	var units []*unit
 	for _, w := range v.Workloads {
 		for _, s := range v.Stacks {
-			if n := tried[measured.CellKey{Stack: s.Name, Workload: w.Name}]; n > 0 {
+			if n := tried[runview.CellKey{Stack: s.Name, Workload: w.Name}]; n > 0 {
 				units = append(units, &unit{stack: s, workload: w, cell: v.Cell(s.Name, w.Name), tried: n, shape: shapeOf(v, s, w)})
 			}
 		}
@@ -121,7 +124,7 @@ func unitsOf(v *measured.View) []*unit {
 }
 
 // variedOf are the mixes that the run added to vary a limit.
-func variedOf(v *measured.View) (units []*unit) {
+func variedOf(v *runview.View) (units []*unit) {
 	for _, c := range v.VariedCells() {
 		u := &unit{stack: c.Stack, workload: c.Workload, cell: c, shape: shapeOf(v, c.Stack, c.Workload)}
 		for _, t := range v.Run.Trials {
@@ -134,10 +137,10 @@ func variedOf(v *measured.View) (units []*unit) {
 	return units
 }
 
-func shapeOf(v *measured.View, s *measured.Stack, w result.Workload) shape {
+func shapeOf(v *runview.View, s *runview.Stack, w result.Workload) shape {
 	h := shape{
 		line: s.Line, kind: w.Kind, name: w.Name, declared: declaredOf(v.Run, w), identity: w.Identity,
-		summary: cmp.Or(w.Summary, w.Name), imported: v.Run.Imported != nil,
+		summary: cmp.Or(w.Summary, w.Name), imported: v.Run.Imported != nil, table: points.Made(v.Run),
 	}
 	if parsed, err := line.Parse(s.Line); err == nil {
 		h.line = parsed.String()
@@ -159,15 +162,19 @@ func shapeOf(v *measured.View, s *measured.Stack, w result.Workload) shape {
 
 // workloadsOf are those that run in a mix, and how many instances of each; or the one that runs alone.
 func workloadsOf(run *result.Run, w result.Workload) (all []result.Workload, counts []int) {
-	at := slices.IndexFunc(run.Mixes, func(m result.Mix) bool { return m.Name == w.Name })
-	if at < 0 {
+	m, known := run.Mix(w.Name)
+	if !known {
 		return []result.Workload{w}, []int{1}
 	}
-	for _, t := range run.Mixes[at].Tenants {
-		of := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == t.Workload })
-		if of >= 0 {
-			all, counts = append(all, run.Workloads[of]), append(counts, t.Count)
+	for _, t := range m.Tenants {
+		runs, known := run.Workload(t.Workload)
+		if !known {
+			continue
 		}
+		if t.Load != nil { // the workload does not say it
+			runs.Declared = fmt.Sprintf("class: %s\nclients: %d\nthink: %gs\n", runs.Name, t.Load.Clients, t.Load.ThinkSeconds)
+		}
+		all, counts = append(all, runs), append(counts, t.Count)
 	}
 	return all, counts
 }
@@ -194,7 +201,7 @@ func declaredOf(run *result.Run, w result.Workload) string {
 // parametersOf are those that a workload declares, in whatever order: YAML; nil for a user's job file, which stays as it is.
 // Those of the server that it drives are apart: to compare them is what runs are made for.
 func parametersOf(w result.Workload) (parameters map[string]any, server string) {
-	if yaml.Unmarshal([]byte(w.Declared), &parameters) != nil {
+	if yaml.Unmarshal([]byte(workload.DeclaredWithUnits(w.Declared)), &parameters) != nil {
 		return nil, ""
 	}
 	database, ok := parameters["database"].(map[string]any)
@@ -307,7 +314,7 @@ func (p comparedPair) marks() []string {
 	var out []string
 	for _, u := range []*unit{p.a, p.b} {
 		for _, m := range u.stack.Marks {
-			out = measured.AppendNew(out, string(m))
+			out = runview.AddNew(out, string(m))
 		}
 	}
 	return out

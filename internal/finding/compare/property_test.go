@@ -12,11 +12,12 @@ import (
 	"pgregory.net/rapid"
 
 	"plimsoll/internal/result"
-	"plimsoll/internal/story"
+	"plimsoll/internal/testkit/runtest"
 )
 
 var anyCompareOptions = rapid.Custom(func(t *rapid.T) Options {
-	metrics := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"iops", "bandwidth", "p50", "p99", "p99.9"}), 1, 2, rapid.ID)
+	names := []string{"iops", "bandwidth", "p50", "p95", "p99", "p99.9"}
+	metrics := rapid.SliceOfNDistinct(rapid.SampledFrom(names), 1, 2, rapid.ID)
 	return Options{
 		Threshold: rapid.Float64Range(0.001, 0.5).Draw(t, "threshold"),
 		Alpha:     rapid.Float64Range(0.001, 0.5).Draw(t, "alpha"),
@@ -43,7 +44,7 @@ var eitherRun = rapid.Custom(func(t *rapid.T) *result.Run {
 		for _, w := range run.Workloads {
 			source := rapid.SampledFrom([]result.Source{result.SourceDevice, result.SourceDevice, result.SourceMemory, result.SourceUnknown}).Draw(t, "source")
 			for _, v := range rapid.SliceOfN(iops, 0, 8).Draw(t, "iops") {
-				trial := story.Outcome{Source: source, Slat: 2000, Seconds: 1, Read: true}.Trial(w.Name, s.Name, 1, v)
+				trial := runtest.Outcome{Source: source, Slat: 2000, Seconds: 1, Read: true}.Trial(w.Name, s.Name, 1, v)
 				trial.Status = rapid.SampledFrom([]result.TrialStatus{result.TrialDone, result.TrialDone, result.TrialDone, result.TrialFailed}).Draw(t, "status")
 				run.Trials = append(run.Trials, trial)
 			}

@@ -7,15 +7,16 @@ import (
 	"slices"
 	"strings"
 
-	samples "plimsoll/internal/cell"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
-// Sections are what differs between the runs, what was compared, a section for each workload or curve,
-// what was not, and what is to be minded.
+// Sections returns the differences between the runs, a section for each workload or curve that was compared, those that
+// were not, and warnings.
 func (c Comparison) Sections() (all []*section.Section) {
 	list := func(title string, warn bool, texts []string) {
 		if len(texts) == 0 {
@@ -75,10 +76,8 @@ func (c Comparison) apartTexts() (texts []string) {
 
 // section has a table for each metric of rows under one workload.
 func (c Comparison) section(under []Row) *section.Section {
-	s := &section.Section{Title: cmp.Or(under[0].Curve, under[0].Workload)}
-	if under[0].Summary != "" {
-		s.Title += ": " + under[0].Summary
-	}
+	of := result.Workload{Name: cmp.Or(under[0].Curve, under[0].Workload), Summary: under[0].Summary}
+	s := &section.Section{Title: of.Title()}
 	marked := map[string][]string{} // stacks by mark
 	var stacks, order []string
 	for _, r := range under {
@@ -94,7 +93,7 @@ func (c Comparison) section(under []Row) *section.Section {
 		}
 	}
 	for _, m := range order {
-		text := "every number here: " + m
+		text := prose.EveryNumber(m)
 		if len(marked[m]) < len(stacks) {
 			text = plural.And(marked[m]) + ": " + m
 		}
@@ -109,7 +108,7 @@ func (c Comparison) section(under []Row) *section.Section {
 	return s
 }
 
-func (c Comparison) table(m samples.Metric, rows []Row) section.Table {
+func (c Comparison) table(m runview.Metric, rows []Row) section.Table {
 	t := section.Table{Caption: rows[0].MetricName(m)}
 	if slices.ContainsFunc(rows, func(r Row) bool { return r.MetricName(m) != t.Caption }) {
 		t.Caption = m.Name
@@ -177,7 +176,7 @@ func (c Comparison) testMeans() string {
 	return means
 }
 
-func (s Sample) cell(m samples.Metric) section.Cell {
+func (s Sample) cell(m runview.Metric) section.Cell {
 	switch {
 	case s.N == 0:
 		return section.Text("none")

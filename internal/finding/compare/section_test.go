@@ -3,6 +3,7 @@ package compare
 import (
 	"testing"
 
+	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/section"
 )
 
@@ -24,7 +25,7 @@ func TestMarksOfRows(t *testing.T) {
 		{Stack: "raw", Workload: "RR", Metric: "p99", Marks: []string{"loop device", "old kernel"}},
 		{Stack: "tmpfs", Workload: "RR", Metric: "iops", Marks: []string{"loop device"}},
 	})
-	if len(s.Remarks) != 2 || s.Remarks[0].Text != "every number here: loop device" || s.Remarks[1].Text != "raw: old kernel" {
+	if len(s.Remarks) != 2 || s.Remarks[0].Text != prose.EveryNumber("loop device") || s.Remarks[1].Text != "raw: old kernel" {
 		t.Errorf("%+v", s.Remarks)
 	}
 	if len(s.Tables) != 2 || len(s.Tables[0].Rows) != 2 || len(s.Tables[1].Rows) != 1 {

@@ -6,11 +6,11 @@ import (
 	"math"
 	"slices"
 
-	samples "plimsoll/internal/cell"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // conclude returns a comparison its verdict: the gravest one of the rows that
@@ -90,7 +90,7 @@ func (c *Comparison) tooFew(rows []Row, deciding int) string {
 	if c.Family > 1 {
 		together = fmt.Sprintf(", where %d rows are judged together", c.Family)
 	}
-	return fmt.Sprintf("%s cannot tell, however far apart they are%s; repeat each %d times", few, together, repeatsFor(max(1, c.Family), c.Alpha))
+	return fmt.Sprintf("%s cannot decide, however far apart they are%s; repeat each %d times", few, together, repeatsFor(max(1, c.Family), c.Alpha))
 }
 
 // tooNoisy names the widest interval, and what it would take.
@@ -100,7 +100,7 @@ func (c *Comparison) tooNoisy(rows []Row, deciding int) string {
 	if widest.Low == nil {
 		return fmt.Sprintf("%s; of %s a trial measured nothing", text, widest.subject())
 	}
-	return fmt.Sprintf("%s, most of all in %s; about %s trials of each, longer ones or a quieter host would tell",
+	return fmt.Sprintf("%s, most of all in %s; about %s trials of each, longer ones or a quieter host would show",
 		text, widest.subject(), units.Rate(roundedUp(widest.repeatsAgainstNoise(c.Threshold))))
 }
 
@@ -129,9 +129,9 @@ func (r Row) subject() string {
 	return r.Stack + " under " + r.Workload
 }
 
-// MetricName is what a metric is called in the row: servers do operations, and no I/Os.
-func (r Row) MetricName(m samples.Metric) string {
-	if m.ID == samples.Rate.ID && r.Source == string(result.SourceServer) {
+// MetricName returns a metric's name in the row: servers do operations, and no I/Os.
+func (r Row) MetricName(m runview.Metric) string {
+	if m.ID == runview.Rate.ID && result.Source(r.Source).Operations() {
 		return "ops/s"
 	}
 	return m.Name

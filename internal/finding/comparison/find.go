@@ -9,13 +9,14 @@ import (
 	"slices"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 )
 
-// Facts are what a comparison says beside its effect.
+// Facts are the facts of a comparison beside its effect.
 type Facts struct {
 	Subject    string `json:"subject"`
 	Baseline   string `json:"baseline"`
@@ -29,17 +30,17 @@ type Facts struct {
 
 // of is what both rules that compare two stacks find. only is the one thing
 // that they differ in; "" for the baseline.
-func of(v *measured.View, id string, subject, baseline *measured.Cell, only string) fact.Finding {
+func of(v *runview.View, id string, subject, baseline *runview.Cell, only string) fact.Finding {
 	f := fact.Finding{
 		ID: id, Case: "comparison", Kind: fact.KindComparison, Workload: subject.Workload.Name,
 		Stacks:   []string{subject.Stack.Name, baseline.Stack.Name},
-		Evidence: measured.Points(subject, baseline),
-		Caveats:  measured.MarksOf(subject, baseline),
+		Evidence: runview.Points(subject, baseline),
+		Caveats:  runview.MarksOf(subject, baseline),
 	}
-	for _, c := range []*measured.Cell{subject, baseline} {
+	for _, c := range []*runview.Cell{subject, baseline} {
 		switch c.Source() {
 		case result.SourceMemory:
-			from := fact.Unfit{Stack: c.Stack.Name, Served: measured.Served(c)}
+			from := fact.Unfit{Stack: c.Stack.Name, Served: runview.Served(c)}
 			prose.Remark(&f, "caveat: from memory", from, prose.FromMemory(from))
 		case result.SourceUnknown:
 			from := fact.Unfit{Stack: c.Stack.Name}
@@ -68,7 +69,7 @@ func doubtOf(e fact.Effect) string {
 		return ""
 	case e.P < stats.Alpha && e.Adjusted >= stats.Alpha:
 		return "many"
-	case e.P < stats.Alpha && !e.Differs && e.Size() < measured.Visible:
+	case e.P < stats.Alpha && !e.Differs && e.Size() < threshold.Visible:
 		return "small"
 	case e.P < stats.Alpha && !e.Differs:
 		return "noise"
@@ -79,7 +80,7 @@ func doubtOf(e fact.Effect) string {
 }
 
 // Baseline compares every stack with the experiment's baseline.
-func Baseline(v *measured.View) []fact.Finding {
+func Baseline(v *runview.View) []fact.Finding {
 	name := v.Run.Experiment.Baseline
 	if name == "" {
 		return nil
@@ -110,14 +111,14 @@ func Baseline(v *measured.View) []fact.Finding {
 // Siblings compares stacks that differ in one thing only, the faster one
 // first: the comparison then shows what that one thing costs. Pairs with the
 // baseline are left to that rule. The largest differences come first.
-func Siblings(v *measured.View) []fact.Finding {
+func Siblings(v *runview.View) []fact.Finding {
 	var out []fact.Finding
 	for _, w := range v.Workloads {
 		var found []fact.Finding
 		cells := v.Under(w.Name)
 		for i, a := range cells {
 			for _, b := range cells[i+1:] {
-				what, ok := measured.Difference(a.Stack.Parsed, b.Stack.Parsed)
+				what, ok := runview.Difference(a.Stack.Parsed, b.Stack.Parsed)
 				if !ok || a.Stack.Name == v.Run.Experiment.Baseline || b.Stack.Name == v.Run.Experiment.Baseline {
 					continue
 				}

@@ -18,15 +18,15 @@ func (c Facts) title(f fact.Finding) string {
 	var said string
 	switch {
 	case c.FromMemory:
-		said = fmt.Sprintf("%s seems to %s %s what %s does, from memory: %s", e.Subject, verb.Plain, prose.ShortRatio(*e), e.Baseline,
-			f.Workload)
+		said = fmt.Sprintf("%s seems to %s %s what %s does, but memory answered: %s", e.Subject, verb.Plain, e.Written(),
+			e.Baseline, f.Workload)
 	case e.Differs || e.TooFew:
-		said = fmt.Sprintf("%s %s %s what %s does: %s", e.Subject, verb.Third, prose.Ratio(*e), e.Baseline, f.Workload)
+		said = fmt.Sprintf("%s %s %s what %s does: %s", e.Subject, verb.Third, e.WithInterval(), e.Baseline, f.Workload)
 	default:
-		said = fmt.Sprintf("%s %s ~ what %s does, %s: %s", e.Subject, verb.Third, e.Baseline, prose.Ratio(*e), f.Workload)
+		said = fmt.Sprintf("%s %s ~ what %s does, %s: %s", e.Subject, verb.Third, e.Baseline, e.WithInterval(), f.Workload)
 	}
 	if e.TooFew {
-		said += ", too few to tell"
+		said += ", too few to decide"
 	}
 	return said
 }

@@ -5,9 +5,9 @@ import (
 	"math"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/units"
 )
 
@@ -67,7 +67,7 @@ func (a Accounted) String() string {
 
 // PartsOf returns where the time of a cell's I/Os goes, as remarks; none when no
 // trace tells. under is the workload, where it has to be named.
-func PartsOf(c *measured.Cell, under string) (out []fact.Remark) {
+func PartsOf(c *runview.Cell, under string) (out []fact.Remark) {
 	for _, d := range Directions {
 		if s := SpanOf(c, d).Parted(); s != nil {
 			facts := Accounted{Direction: d.Noun, Stack: c.Stack.Name, Under: under, Account: s.account()}

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // Amplified is how much more a device does than fio asks for.
@@ -25,14 +26,14 @@ type Amplified struct {
 	Charged   *Charged  `json:"charged,omitempty"` // by traces; nil where none tells
 }
 
-// Counted is what devices wrote for each write, and each byte, of fio.
+// Counted are the writes of devices for each write, and each byte, of fio.
 type Counted struct {
 	Devices []string `json:"devices"`
 	IOs     float64  `json:"ios"`
 	Bytes   float64  `json:"bytes"`
 }
 
-// Charged is what devices served for each I/O, and each byte, of fio, by who is
+// Charged are the requests that devices served for each I/O, and each byte, of fio, by who is
 // charged for it.
 type Charged struct {
 	Devices  []string      `json:"devices,omitempty"`
@@ -57,14 +58,10 @@ type Uncopied struct {
 	AllBytes fact.Estimate `json:"all_bytes"`
 }
 
-// amplified is how much the device may write per write of fio before it is
-// said.
-const amplified = 1.2
-
 // Amplifications finds stacks that make the device write more than fio wrote:
 // journals, checksums, metadata, copies. Traces tell for whom, and what was
 // read beside.
-func Amplifications(v *measured.View) []fact.Finding {
+func Amplifications(v *runview.View) []fact.Finding {
 	var out []fact.Finding
 	for _, c := range v.All() {
 		writes := attributed(v, c, Directions[1])
@@ -88,24 +85,24 @@ func Amplifications(v *measured.View) []fact.Finding {
 
 // counted is what device counters tell; nil when the device writes about as
 // much as fio.
-func counted(c *measured.Cell) (*fact.Finding, *Amplified) {
+func counted(c *runview.Cell) (*fact.Finding, *Amplified) {
 	devices := WritesPerWrite(c)
-	bottom := slices.IndexFunc(devices, func(d DeviceWrites) bool { return d.Role == measured.RoleBottom })
+	bottom := slices.IndexFunc(devices, func(d DeviceWrites) bool { return d.Role == runview.RoleBottom })
 	if bottom < 0 {
 		return nil, nil
 	}
 	d := devices[bottom]
-	if d.Ios <= amplified && d.Bytes <= amplified {
+	if d.Ios <= threshold.Amplification && d.Bytes <= threshold.Amplification {
 		return nil, nil
 	}
-	facts := &Amplified{Direction: "writes", Bottom: countedAt(d), Small: d.Bytes <= amplified}
+	facts := &Amplified{Direction: "writes", Bottom: countedAt(d), Small: d.Bytes <= threshold.Amplification}
 	for _, d := range devices {
 		facts.Counted = append(facts.Counted, *countedAt(d))
 	}
 	f := fact.Finding{
 		ID: "amplification/" + c.Stack.Name + "/" + c.Workload.Name, Case: "counted", Kind: fact.KindCaveat,
 		Workload: c.Workload.Name, Stacks: []string{c.Stack.Name}, Facts: facts,
-		Title: facts.title(c, d.Names, d.Ios, d.Bytes), Evidence: measured.Points(c), Caveats: measured.MarksOf(c),
+		Title: facts.title(c, d.Names, d.Ios, d.Bytes), Evidence: runview.Points(c), Caveats: runview.MarksOf(c),
 	}
 	if Below(c) {
 		prose.Remark(&f, "caveat: shared disk", d.Names, fmt.Sprintf("%s also %s the host's file system, whose other writes are "+
@@ -124,8 +121,7 @@ type place struct {
 	nth  int // of those of the role, from the top; 0 for all that hold the bytes side by side
 }
 
-// DeviceWrites is what the devices at a place wrote per write and per byte
-// that fio wrote.
+// DeviceWrites counts the writes of the devices at a place for each write and each byte of fio.
 type DeviceWrites struct {
 	place
 	Names      []string // in alphabetical order
@@ -134,7 +130,7 @@ type DeviceWrites struct {
 
 // WritesPerWrite returns medians over the trials of a cell for each place, top
 // first.
-func WritesPerWrite(c *measured.Cell) []DeviceWrites {
+func WritesPerWrite(c *runview.Cell) []DeviceWrites {
 	at := map[place][]DeviceWrites{}
 	for _, t := range c.Trials {
 		for p, w := range writesIn(t) {
@@ -154,7 +150,7 @@ func WritesPerWrite(c *measured.Cell) []DeviceWrites {
 		out = append(out, median)
 	}
 	slices.SortFunc(out, func(a, b DeviceWrites) int {
-		byPlace := cmp.Compare(slices.Index(measured.Roles, a.Role), slices.Index(measured.Roles, b.Role))
+		byPlace := cmp.Compare(slices.Index(runview.Roles, a.Role), slices.Index(runview.Roles, b.Role))
 		return cmp.Or(byPlace, cmp.Compare(a.Role, b.Role), cmp.Compare(a.nth, b.nth))
 	})
 	return out
@@ -170,7 +166,7 @@ func writesIn(t *result.Trial) map[place]DeviceWrites {
 	out, met := map[place]DeviceWrites{}, map[string]int{}
 	for _, d := range t.Honesty().Served {
 		p := place{d.Device.Role, met[d.Device.Role]}
-		if p.Role == measured.RoleBottom {
+		if p.Role == runview.RoleBottom {
 			p.nth = 0
 		}
 		met[p.Role]++
@@ -186,19 +182,19 @@ func writesIn(t *result.Trial) map[place]DeviceWrites {
 		out[p] = w
 	}
 	maps.DeleteFunc(out, func(_ place, w DeviceWrites) bool {
-		return !measured.Finite(w.Ios) || !measured.Finite(w.Bytes)
+		return !runview.Finite(w.Ios) || !runview.Finite(w.Bytes)
 	})
 	return out
 }
 
 // Below reports whether the device at the bottom carries a file system of the
 // host: the stack is a loop device's file or a directory on it.
-func Below(c *measured.Cell) bool {
+func Below(c *runview.Cell) bool {
 	return slices.Contains(c.Stack.Marks, result.MarkLoop) || slices.Contains(c.Stack.Marks, result.MarkShared)
 }
 
 // title says how much more devices do than fio.
-func (a *Amplified) title(c *measured.Cell, devices []string, ios, bytes float64) string {
+func (a *Amplified) title(c *runview.Cell, devices []string, ios, bytes float64) string {
 	who := plural.And(devices)
 	if len(devices) == 0 {
 		who = "its device"

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 )
 
 // Where a trace tells of no device, all that is known is what the application made of its I/Os.
@@ -14,7 +14,7 @@ func TestTracesWithoutDevices(t *testing.T) {
 		All: fact.Estimate{N: 1, Median: 1.5}, AllBytes: fact.Estimate{N: 1, Median: 2.5},
 		Own: fact.Estimate{N: 1, Median: 1.5}, OwnBytes: fact.Estimate{N: 1, Median: 2.5},
 	}}
-	c := &measured.Cell{Stack: &measured.Stack{Stack: result.Stack{Name: "raw"}}, Workload: result.Workload{Name: "RR"}}
+	c := &runview.Cell{Stack: &runview.Stack{Stack: result.Stack{Name: "raw"}}, Workload: result.Workload{Name: "RR"}}
 	const title = "raw makes its device read 1.50x as often and 2.5x as much as fio does: RR"
 	const why = "Traced: 1.50x as many reads as the application's, and 2.5x as many bytes, all charged to it."
 	if got := a.title(c, nil, 1.5, 2.5); got != title {

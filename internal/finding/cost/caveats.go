@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
+	"plimsoll/internal/units/plural"
 )
 
 var digitsOf = regexp.MustCompile(`[0-9]+`)
@@ -23,7 +23,7 @@ var (
 )
 
 // TracedCaveat says that trials were traced; nothing when none was.
-func TracedCaveat(c *measured.Cell) []fact.Remark {
+func TracedCaveat(c *runview.Cell) []fact.Remark {
 	if slices.ContainsFunc(c.Trials, func(t *result.Trial) bool { return t.Trace != nil }) {
 		return []fact.Remark{traced}
 	}

@@ -6,8 +6,9 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
 )
@@ -27,7 +28,7 @@ type charged struct {
 
 // attributed returns who made the device work in one direction; nil where no
 // trace tells, or memory answered.
-func attributed(v *measured.View, c *measured.Cell, d Direction) *charged {
+func attributed(v *runview.View, c *runview.Cell, d Direction) *charged {
 	s := SpanOf(c, d)
 	if s == nil || c.Source() == result.SourceMemory {
 		return nil
@@ -55,7 +56,7 @@ func newCharged(s *span) *charged {
 		a.own, a.ownBytes = append(a.own, own), append(a.ownBytes, bytes)
 		upper, ios := t.uppermost(a.op)
 		for _, r := range upper {
-			a.names = measured.AppendNew(a.names, r.Device)
+			a.names = runview.AddNew(a.names, r.Device)
 			if r.Application || r.Op != a.op {
 				continue
 			}
@@ -135,30 +136,26 @@ func family(owner string) string {
 }
 
 func (a *charged) amplified() bool {
-	return stats.Median(a.all) > amplified || stats.Median(a.allBytes) > amplified
+	return stats.Median(a.all) > threshold.Amplification || stats.Median(a.allBytes) > threshold.Amplification
 }
 
-// worthTelling is how many requests for each I/O of fio make another one be named, and
-// mostOthers how many are.
-const (
-	worthTelling = 0.005
-	mostOthers   = 3
-)
+// mostOthers is how many of those that had the device served, beside fio, are named.
+const mostOthers = 3
 
 // facts are who made the device work.
 func (a *charged) facts() *Charged {
 	c := &Charged{
-		Devices: a.names, All: measured.Estimate(a.all), AllBytes: measured.Estimate(a.allBytes),
-		Own: measured.Estimate(a.own), OwnBytes: measured.Estimate(a.ownBytes),
+		Devices: a.names, All: runview.Estimate(a.all), AllBytes: runview.Estimate(a.allBytes),
+		Own: runview.Estimate(a.own), OwnBytes: runview.Estimate(a.ownBytes),
 	}
 	for i, o := range a.others {
-		if o.PerIO < worthTelling || i == mostOthers {
+		if o.PerIO < threshold.NamedRequests || i == mostOthers {
 			break
 		}
 		c.Others = append(c.Others, o)
 	}
 	if u := a.uncopied; u != nil {
-		c.Uncopied = &Uncopied{u.Stack.Name, measured.Estimate(u.all), measured.Estimate(u.allBytes)}
+		c.Uncopied = &Uncopied{u.Stack.Name, runview.Estimate(u.all), runview.Estimate(u.allBytes)}
 	}
 	return c
 }
@@ -175,7 +172,7 @@ func (a *charged) finding() fact.Finding {
 	f := fact.Finding{
 		ID: id, Case: "charged", Kind: fact.KindCaveat, Workload: a.Workload.Name, Stacks: []string{a.Stack.Name},
 		Facts: facts, Title: facts.title(a.Cell, a.names, all, bytes), Why: facts.why(),
-		Effect: a.effect, Evidence: measured.Points(a.Cell), Caveats: marksOf(a.span),
+		Effect: a.effect, Evidence: runview.Points(a.Cell), Caveats: marksOf(a.span),
 	}
 	remark(&f, tracedCaveats(a.span))
 	return f
@@ -183,19 +180,19 @@ func (a *charged) finding() fact.Finding {
 
 // uncopied returns the stack that differs from a copying one in nodatacow only,
 // or nil.
-func uncopied(v *measured.View, s *measured.Stack) *measured.Stack {
-	if measured.CopyOnWriteOff(s.Parsed) {
+func uncopied(v *runview.View, s *runview.Stack) *runview.Stack {
+	if runview.CopyOnWriteOff(s.Parsed) {
 		return nil
 	}
 	for _, o := range v.Stacks {
-		if !measured.CopyOnWriteOff(o.Parsed) {
+		if !runview.CopyOnWriteOff(o.Parsed) {
 			continue
 		}
 		plain := line.Line{Nodes: slices.Clone(o.Parsed.Nodes)}
 		for i := range plain.Nodes {
-			plain = measured.With(plain, i, func(n line.Node) line.Node { return measured.WithoutOption(n, "nodatacow") })
+			plain = runview.With(plain, i, func(n line.Node) line.Node { return runview.WithoutOption(n, "nodatacow") })
 		}
-		if measured.Canonical(plain) == measured.Canonical(s.Parsed) {
+		if runview.Canonical(plain) == runview.Canonical(s.Parsed) {
 			return o
 		}
 	}

@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 	"plimsoll/internal/workload/fio"
 )
 
@@ -25,7 +26,7 @@ type Contention struct {
 	Bare      *Bare    `json:"bare,omitempty"`
 }
 
-// Waited is what of an I/O's latency passes before the block layer, and in the device.
+// Waited is the part of an I/O's latency before the block layer, and that in the device.
 type Waited struct {
 	Level    LoadLevel `json:"level"`
 	Before   float64   `json:"before_ns"`
@@ -54,24 +55,10 @@ type Shared struct {
 	CPUs int `json:"cpus"`
 }
 
-const (
-	// contended is how many times longer I/Os must stay in the kernel before the
-	// block layer with the most jobs, by the lower end of the interval.
-	contended = 1.5
-	// matters is the part of the latency with the most jobs that they must have
-	// gained there.
-	matters = 0.1
-	// steadyDevice is how many times longer the device may take meanwhile, and
-	// deviceGains which part of what was gained before the block layer it may gain
-	// itself: if it takes more, what is queued above may wait for it.
-	steadyDevice = 1.25
-	deviceGains  = 0.25
-)
-
 // Contended finds file systems, and what stands on them, in which I/Os wait
 // for each other: the time between system call and block layer grows with the
 // jobs, while that of the device does not.
-func Contended(v *measured.View) []fact.Finding {
+func Contended(v *runview.View) []fact.Finding {
 	var out []fact.Finding
 	told := map[string]bool{}
 	jobs := func(l fio.Load) int { return l.Jobs }
@@ -104,7 +91,7 @@ type waits struct {
 	low, top float64 // medians with the fewest and the most jobs
 }
 
-func waitsOf(v *measured.View, levels [][]float64) waits {
+func waitsOf(v *runview.View, levels [][]float64) waits {
 	w := waits{levels: levels}
 	first, last := levels[0], levels[len(levels)-1]
 	w.low, w.top = stats.Median(first), stats.Median(last)
@@ -113,7 +100,7 @@ func waitsOf(v *measured.View, levels [][]float64) waits {
 	return w
 }
 
-func contentionOf(v *measured.View, s *measured.Stack, d Direction, g loads) *fact.Finding {
+func contentionOf(v *runview.View, s *runview.Stack, d Direction, g loads) *fact.Finding {
 	if len(s.Parsed.Nodes) < 2 { // nothing is between system call and block layer
 		return nil
 	}
@@ -129,20 +116,20 @@ func contentionOf(v *measured.View, s *measured.Stack, d Direction, g loads) *fa
 	top := spans[len(spans)-1]
 	device := waitsOf(v, each(spans, DeviceTime))
 	gained := before.top - before.low
-	steady := device.ratio.Ratio <= steadyDevice
+	steady := device.ratio.Ratio <= threshold.SteadyDevice
 	switch {
-	case !before.known || !before.rises || before.p >= stats.Alpha || before.ratio.Low < contended:
+	case !before.known || !before.rises || before.p >= stats.Alpha || before.ratio.Low < threshold.Contention:
 		return nil
-	case gained < matters*top.median(totalLatency):
+	case gained < threshold.ContentionShare*top.median(totalLatency):
 		return nil
-	case !device.known || !steady && device.top-device.low > deviceGains*gained:
+	case !device.known || !steady && device.top-device.low > threshold.DeviceGain*gained:
 		return nil
 	}
 	facts := Contention{Direction: d.Noun, Alone: alone, Device: device.ratio.Ratio, Steady: steady}
-	_, _, view := measured.Split(s.Parsed)
+	_, _, view := runview.Split(s.Parsed)
 	facts.View = view != nil
 	if bare, bareSpans := bareBeneath(v, s, d, levels); bare != nil {
-		if gained < contended*(bare.top-bare.low) {
+		if gained < threshold.Contention*(bare.top-bare.low) {
 			return nil // jobs wait for processors, or in what every stack has
 		}
 		facts.Bare = &Bare{bareSpans[0].Stack.Name, bare.low, bare.top}
@@ -160,7 +147,7 @@ func contentionOf(v *measured.View, s *measured.Stack, d Direction, g loads) *fa
 	f := fact.Finding{
 		ID: fmt.Sprintf("contention/%s/%s/%s", s.Name, high.Name, d.Noun), Case: "contention", Kind: fact.KindTime,
 		Workload: high.Name, Stacks: []string{s.Name}, Facts: facts, Title: facts.title(s.Name, high.Name), Why: facts.why(e),
-		Effect: &e, Evidence: measured.Points(cellsOf(spans)...), Caveats: marksOf(spans...),
+		Effect: &e, Evidence: runview.Points(cellsOf(spans)...), Caveats: marksOf(spans...),
 	}
 	remark(&f, PartCaveats(spans...))
 	facts.remark(&f, v.Run.Environment.CPUs)
@@ -168,7 +155,7 @@ func contentionOf(v *measured.View, s *measured.Stack, d Direction, g loads) *fa
 }
 
 // levelsOf returns the levels of a series under which a stack was traced.
-func levelsOf(v *measured.View, s *measured.Stack, d Direction, g loads) (levels loads, spans []*span) {
+func levelsOf(v *runview.View, s *runview.Stack, d Direction, g loads) (levels loads, spans []*span) {
 	for _, l := range g {
 		if sp := spanUnder(v, s, l.Name, d); sp != nil {
 			levels, spans = append(levels, l), append(spans, sp)
@@ -177,7 +164,7 @@ func levelsOf(v *measured.View, s *measured.Stack, d Direction, g loads) (levels
 	return levels, spans
 }
 
-func waitsBefore(v *measured.View, spans []*span) (w waits, alone bool) {
+func waitsBefore(v *runview.View, spans []*span) (w waits, alone bool) {
 	alone = true
 	return waitsOf(v, each(spans, func(b *result.Breakdown) float64 {
 		ns, only := beforeBlockLayer(b)
@@ -188,8 +175,8 @@ func waitsBefore(v *measured.View, spans []*span) (w waits, alone bool) {
 
 // bareBeneath returns the same time of the device that a stack stands on, when it
 // was traced at the same levels.
-func bareBeneath(v *measured.View, s *measured.Stack, d Direction, levels loads) (*waits, []*span) {
-	device := v.Find(measured.Below(s.Parsed, 1))
+func bareBeneath(v *runview.View, s *runview.Stack, d Direction, levels loads) (*waits, []*span) {
+	device := v.Find(runview.Below(s.Parsed, 1))
 	if device == nil {
 		return nil, nil
 	}
@@ -230,7 +217,7 @@ func (c Contention) why(e fact.Effect) string {
 	said := fmt.Sprintf("The kernel's part %s takes of %s: %s. It is %sx as long with the most jobs (%s to %s; the trend over %s has "+
 		"%s), and the device takes %sx as long. Time that grows with the jobs, and not with the device, is time in which they wait "+
 		"for each other: for a lock, or in a queue.", until, prose.One(c.Direction), joined(c.Levels, ", "),
-		units.Times(e.Ratio), units.Times(e.Low), units.Times(e.High), plural.Count(len(c.Levels), "level"), prose.PValue(e.P),
+		units.Times(e.Ratio), units.Times(e.Low), units.Times(e.High), plural.Count(len(c.Levels), "level"), units.PValue(e.P),
 		units.Times(c.Device))
 	if b := c.Bare; b != nil {
 		said += fmt.Sprintf(" Without a file system, on %s, that time goes from %s to %s.", b.Stack, units.Latency(b.Low),

@@ -4,15 +4,16 @@ import (
 	"fmt"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 	"plimsoll/internal/workload/fio"
 )
 
-// Drive is what a drive gives.
+// Drive is the performance of a drive.
 type Drive struct {
 	IOPS       fact.Point     `json:"iops"`      // the most
 	Bandwidth  fact.Estimate  `json:"bandwidth"` // the most, in bytes a second
@@ -21,22 +22,22 @@ type Drive struct {
 	Alone      []DriveLatency `json:"alone,omitempty"` // of an I/O that is alone
 }
 
-// DriveLatency is what an I/O takes under a workload, in ns.
+// DriveLatency is the latency of an I/O under a workload, in ns.
 type DriveLatency struct {
 	Workload string        `json:"workload"`
 	Mean     fact.Estimate `json:"mean_ns"`
 	Longest  float64       `json:"longest_ns"`
 }
 
-// Drives tells of each bare device what SYSTOR'15 tells of a drive: the most
+// Drives finds of each bare device what SYSTOR'15 states of a drive: the most
 // I/Os and bytes that it gave, the mean and the longest latency of each pattern
 // under 4 jobs of 8 I/Os, and what an I/O takes that is alone. Runs that
 // have no such workloads are about something else.
-func Drives(v *measured.View) []fact.Finding {
+func Drives(v *runview.View) []fact.Finding {
 	var out []fact.Finding
-	var first *measured.Cell
+	var first *runview.Cell
 	for _, s := range v.Stacks {
-		if !measured.Bare(s.Parsed) || !measured.OnDevice(s.Parsed) {
+		if !runview.Bare(s.Parsed) || !runview.OnDevice(s.Parsed) {
 			continue
 		}
 		d := drivenOn(v, s)
@@ -49,7 +50,7 @@ func Drives(v *measured.View) []fact.Finding {
 		} else if other := v.Cell(first.Stack.Name, d.iops.Workload.Name); other != nil {
 			if e, ok := v.Compare(d.iops, other); ok {
 				f.Effect = &e
-				f.Why += fmt.Sprintf(" It gives %s of the IOPS of %s under %s.", prose.ShortRatio(e), e.Baseline, d.iops.Workload.Name)
+				f.Why += fmt.Sprintf(" It gives %s of the IOPS of %s under %s.", e.Written(), e.Baseline, d.iops.Workload.Name)
 				prose.RemarkTooFew(&f, e)
 			}
 		}
@@ -60,18 +61,18 @@ func Drives(v *measured.View) []fact.Finding {
 
 // drivenDevice is what was measured of a device by the load that it was under.
 type drivenDevice struct {
-	iops, bytes   *measured.Cell // the most of either
-	low, moderate []*measured.Cell
+	iops, bytes   *runview.Cell // the most of either
+	low, moderate []*runview.Cell
 	saturated     bool // the most that was measured is worth the name
 }
 
-func drivenOn(v *measured.View, s *measured.Stack) (d drivenDevice) {
+func drivenOn(v *runview.View, s *runview.Stack) (d drivenDevice) {
 	for _, w := range v.Driven() {
 		c := v.Cell(s.Name, w.Name)
 		if c == nil || c.Source() == result.SourceMemory || !w.Load.Direct {
 			continue
 		}
-		d.saturated = d.saturated || w.Load.InFlight() >= measured.Saturating
+		d.saturated = d.saturated || w.Load.InFlight() >= threshold.SaturatingInFlight
 		if d.iops == nil || c.Point.Median > d.iops.Point.Median {
 			d.iops = c
 		}
@@ -79,7 +80,7 @@ func drivenOn(v *measured.View, s *measured.Stack) (d drivenDevice) {
 			d.bytes = c
 		}
 		switch {
-		case w.Load.BlockBytes != measured.RandomBytes || mixed(w.Load):
+		case w.Load.BlockBytes != runview.RandomBytes || mixed(w.Load):
 		case w.Load.InFlight() == 1:
 			d.low = append(d.low, c)
 		case w.Load.Jobs == 4 && w.Load.Depth == 8:
@@ -92,8 +93,8 @@ func drivenOn(v *measured.View, s *measured.Stack) (d drivenDevice) {
 // mixed reports whether a load reads and writes.
 func mixed(l fio.Load) bool { return l.Pattern == "rw" || l.Pattern == "randrw" }
 
-func (d drivenDevice) finding(s *measured.Stack) fact.Finding {
-	cells := append(append([]*measured.Cell{d.iops}, d.moderate...), d.low...)
+func (d drivenDevice) finding(s *runview.Stack) fact.Finding {
+	cells := append(append([]*runview.Cell{d.iops}, d.moderate...), d.low...)
 	if d.bytes != d.iops {
 		cells = append(cells, d.bytes)
 	}
@@ -108,16 +109,16 @@ func (d drivenDevice) finding(s *measured.Stack) fact.Finding {
 	f := fact.Finding{
 		ID: "drive/" + s.Name, Case: "drive", Kind: fact.KindTime, Stacks: []string{s.Name},
 		Facts: facts, Title: facts.title(s.Name), Why: facts.why(),
-		Evidence: measured.Points(cells...), Caveats: measured.MarksOf(d.iops),
+		Evidence: runview.Points(cells...), Caveats: runview.MarksOf(d.iops),
 	}
 	remark(&f, TracedCaveat(d.iops))
 	return f
 }
 
-func driveLatencies(cells []*measured.Cell) (out []DriveLatency) {
+func driveLatencies(cells []*runview.Cell) (out []DriveLatency) {
 	for _, c := range cells {
 		longest := c.Merge(result.Total).MaxNS
-		out = append(out, DriveLatency{c.Workload.Name, measured.Estimate(c.MeanLatencies()), float64(longest)})
+		out = append(out, DriveLatency{c.Workload.Name, runview.Estimate(c.MeanLatencies()), float64(longest)})
 	}
 	return out
 }

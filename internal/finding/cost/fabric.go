@@ -5,15 +5,15 @@ import (
 	"slices"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
-// Fabric is what a fabric adds to the I/Os of a stack, beside its twin on a device
+// Fabric is the cost that a fabric adds to the I/Os of a stack, beside its twin on a device
 // of this host.
 type Fabric struct {
 	Transport string       `json:"transport"` // NVMe/TCP
@@ -21,7 +21,7 @@ type Fabric struct {
 	Under     []AddedUnder `json:"under"`     // in the order of the workloads
 }
 
-// AddedUnder is what a fabric adds under a workload.
+// AddedUnder is the cost that a fabric adds under a workload.
 type AddedUnder struct {
 	Workload string          `json:"workload"`
 	Alone    bool            `json:"alone"` // one I/O at a time
@@ -47,10 +47,10 @@ type Unfit struct {
 	Stacks   []fact.Unfit `json:"stacks"`
 }
 
-// Fabrics tells what each stack on another host's device costs beside its twin
+// Fabrics finds what each stack on another host's device costs beside its twin
 // on a device of this host: under every workload the latency that is added, in
 // microseconds, and the throughput that is left.
-func Fabrics(v *measured.View) []fact.Finding {
+func Fabrics(v *runview.View) []fact.Finding {
 	var out []fact.Finding
 	for _, s := range v.Stacks {
 		twin := v.Twin(s)
@@ -59,11 +59,11 @@ func Fabrics(v *measured.View) []fact.Finding {
 		}
 		f := fact.Finding{
 			ID: "fabric/" + s.Name, Case: "fabric", Kind: fact.KindComparison, Stacks: []string{s.Name, twin.Name},
-			Caveats: measured.MarksOf(v.Under(v.Workloads[0].Name)...),
+			Caveats: runview.MarksOf(v.Under(v.Workloads[0].Name)...),
 		}
 		prose.Remark(&f, "caveat: two devices", nil,
 			"the two devices have to be one model: what differs between them is in these numbers too")
-		facts := Fabric{Transport: measured.TransportOf(s.Parsed)}
+		facts := Fabric{Transport: runview.TransportOf(s.Parsed)}
 		for _, w := range v.Workloads {
 			a, b := v.Cell(s.Name, w.Name), v.Cell(twin.Name, w.Name)
 			if a == nil || b == nil {
@@ -75,10 +75,10 @@ func Fabrics(v *measured.View) []fact.Finding {
 			if !ok || !ratio {
 				continue
 			}
-			if why := measured.Unfit(a, b); why != nil {
+			if why := runview.Unfit(a, b); why != nil {
 				prose.Remark(&f, "caveat: unfit", Unfit{w.Name, why}, w.Name+": "+prose.Unfit(why))
 			}
-			f.Evidence = append(f.Evidence, measured.Points(a, b)...)
+			f.Evidence = append(f.Evidence, runview.Points(a, b)...)
 			facts.Under = append(facts.Under, AddedUnder{w.Name, lowLoad(v, w), extra, meanOf(a), meanOf(b), e})
 		}
 		if len(facts.Under) > 0 {
@@ -90,14 +90,14 @@ func Fabrics(v *measured.View) []fact.Finding {
 }
 
 // lowLoad reports whether a workload has one I/O at a time.
-func lowLoad(v *measured.View, w result.Workload) bool {
-	return slices.ContainsFunc(v.Driven(), func(d measured.Driven) bool {
+func lowLoad(v *runview.View, w result.Workload) bool {
+	return slices.ContainsFunc(v.Driven(), func(d runview.Driven) bool {
 		return d.Name == w.Name && d.Load.InFlight() == 1
 	})
 }
 
 // meanOf is the mean total latency of a cell in ns; 0 when it is not known.
-func meanOf(c *measured.Cell) float64 {
+func meanOf(c *runview.Cell) float64 {
 	l, _ := c.Latencies()
 	return l.Total
 }
@@ -119,7 +119,7 @@ func (f Fabric) why() string {
 // String says what is added under a workload.
 func (a AddedUnder) String() string {
 	return fmt.Sprintf("%s: %s an I/O (%s, against %s), %s of the IOPS", a.Workload, prose.Extra(a.Extra), mean(a.There),
-		mean(a.Here), prose.ShortRatio(a.Rates))
+		mean(a.Here), a.Rates.Written())
 }
 
 // mean writes a mean latency; 0 when it is not known.

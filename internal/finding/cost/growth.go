@@ -6,8 +6,9 @@ import (
 	"slices"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
@@ -32,13 +33,9 @@ type Grown struct {
 	Differs bool            `json:"differs"` // significant at 5%
 }
 
-// growing is how many times longer an I/O must take under the higher load for
-// its growth to be told.
-const growing = 1.2
-
-// Grows tells, of workloads that differ in jobs and depth only, which part of
+// Grows finds, of workloads that differ in jobs and depth only, which part of
 // an I/O's latency grows from the lowest load to the highest.
-func Grows(v *measured.View) []fact.Finding {
+func Grows(v *runview.View) []fact.Finding {
 	var out []fact.Finding
 	alike := func(l fio.Load) fio.Load { l.Jobs, l.Depth = 0, 0; return l }
 	for _, g := range seriesOf(v, alike, fio.Load.InFlight) {
@@ -54,7 +51,7 @@ func Grows(v *measured.View) []fact.Finding {
 	return out
 }
 
-func growthOf(v *measured.View, s *measured.Stack, d Direction, low, high measured.Driven) *fact.Finding {
+func growthOf(v *runview.View, s *runview.Stack, d Direction, low, high runview.Driven) *fact.Finding {
 	a, b := spanUnder(v, s, high.Name, d), spanUnder(v, s, low.Name, d)
 	if a == nil || b == nil || a.negative() < -a.tolerance()*a.median(totalLatency) {
 		return nil
@@ -62,7 +59,7 @@ func growthOf(v *measured.View, s *measured.Stack, d Direction, low, high measur
 	e, ok := v.Effect("mean total latency", s.Name+" under "+high.Name, s.Name+" under "+low.Name,
 		a.sample(totalLatency), b.sample(totalLatency))
 	total, sums := v.Apart(a.Values(totalLatency), b.Values(totalLatency))
-	if !ok || !sums || !e.Differs || e.Low < growing {
+	if !ok || !sums || !e.Differs || e.Low < threshold.LatencyGrowth {
 		return nil
 	}
 	var parts []Grown
@@ -81,13 +78,13 @@ func growthOf(v *measured.View, s *measured.Stack, d Direction, low, high measur
 	f := fact.Finding{
 		ID: fmt.Sprintf("growth/%s/%s/%s", s.Name, high.Name, d.Noun), Case: "growth", Kind: fact.KindTime,
 		Workload: high.Name, Stacks: []string{s.Name}, Facts: facts, Title: facts.title(s.Name), Why: facts.why(e),
-		Effect: &e, Evidence: measured.Points(a.Cell, b.Cell), Caveats: marksOf(a, b),
+		Effect: &e, Evidence: runview.Points(a.Cell, b.Cell), Caveats: marksOf(a, b),
 	}
 	remark(&f, PartCaveats(a, b))
 	return &f
 }
 
-func grownPart(v *measured.View, part string, high, low []float64) Grown {
+func grownPart(v *runview.View, part string, high, low []float64) Grown {
 	d, _ := v.Apart(high, low)
 	return Grown{part, d, stats.MannWhitney(high, low) < stats.Alpha}
 }
@@ -95,20 +92,20 @@ func grownPart(v *measured.View, part string, high, low []float64) Grown {
 func (g Growth) title(stack string) string {
 	most := g.Most()
 	return fmt.Sprintf("From %d to %d I/Os in flight, %s of what %s takes longer on %s is in %s: %s more, under %s than under %s",
-		g.Low.InFlight, g.High.InFlight, units.Percent(g.Share), prose.One(g.Direction), stack, called(most.Part),
+		g.Low.InFlight, g.High.InFlight, units.Percent(g.Share), prose.One(g.Direction), stack, pieceName(most.Part),
 		units.Latency(most.Extra.Median), g.High.Workload, g.Low.Workload)
 }
 
 func (g Growth) why(e fact.Effect) string {
 	return fmt.Sprintf("%s takes %s under %s (%s) and %s under %s (%s), %s. What grows: %s. Differences are of medians of the "+
 		"trials' means, with their 95%% intervals.", prose.Capital(prose.One(g.Direction)), units.Latency(g.Low.Total),
-		g.Low.Workload, g.Low, units.Latency(g.High.Total), g.High.Workload, g.High, prose.ShortRatio(e), joined(g.Parts, "; "))
+		g.Low.Workload, g.Low, units.Latency(g.High.Total), g.High.Workload, g.High, e.Written(), joined(g.Parts, "; "))
 }
 
 // String says how much a part grew.
 func (g Grown) String() string {
 	if g.Differs {
-		return called(g.Part) + " " + prose.Extra(g.Extra)
+		return pieceName(g.Part) + " " + prose.Extra(g.Extra)
 	}
-	return called(g.Part) + " ~ " + prose.Interval(g.Extra)
+	return pieceName(g.Part) + " ~ " + prose.Interval(g.Extra)
 }

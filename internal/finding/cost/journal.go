@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
-// Journalled is what a file system does for each write of the application.
+// Journalled counts the journal's requests for each write of the application.
 type Journalled struct {
 	Requests fact.Estimate `json:"requests"` // of the journal
 	Bytes    fact.Estimate `json:"bytes"`
@@ -22,13 +23,9 @@ type Journalled struct {
 	Flushed  bool          `json:"flushed"`          // so often that it is worth telling
 }
 
-// journalled is how many requests of a journal, or flushes, for each write of
-// the application are worth telling.
-const journalled = 0.01
-
-// Journal tells what file systems write to their journals, and how often they
+// Journal finds what file systems write to their journals, and how often they
 // have the device write its cache out, for each write of the application.
-func Journal(v *measured.View) []fact.Finding {
+func Journal(v *runview.View) []fact.Finding {
 	var out []fact.Finding
 	writes := Directions[1]
 	for _, c := range v.All() {
@@ -53,21 +50,21 @@ func (s *span) journal() *fact.Finding {
 				f += float64(served.Requests) / writes
 			case served.Op == "write" && !served.Application && s.ofJournal(served.Owner):
 				r, b = r+float64(served.Requests)/writes, b+float64(served.Bytes)/writes
-				owners = measured.AppendNew(owners, family(served.Owner))
+				owners = runview.AddNew(owners, family(served.Owner))
 			}
 		}
 		requests, bytes, flushes = append(requests, r), append(bytes, b), append(flushes, f)
 	}
 	facts := Journalled{
-		Requests: measured.Estimate(requests), Bytes: measured.Estimate(bytes), Flushes: measured.Estimate(flushes),
+		Requests: runview.Estimate(requests), Bytes: runview.Estimate(bytes), Flushes: runview.Estimate(flushes),
 		Owners: owners,
 	}
-	writes := facts.Requests.Median >= journalled
-	facts.Flushed = facts.Flushes.Median >= journalled
+	writes := facts.Requests.Median >= threshold.Journal
+	facts.Flushed = facts.Flushes.Median >= threshold.Journal
 	f := fact.Finding{
 		ID: "journal/" + s.Stack.Name + "/" + s.Workload.Name, Case: "journal", Kind: fact.KindCaveat,
 		Workload: s.Workload.Name, Stacks: []string{s.Stack.Name}, Facts: facts,
-		Evidence: measured.Points(s.Cell), Caveats: marksOf(s),
+		Evidence: runview.Points(s.Cell), Caveats: marksOf(s),
 	}
 	remark(&f, tracedCaveats(s))
 	f.Title, f.Why = facts.title(f), facts.why()
@@ -78,7 +75,7 @@ func (s *span) journal() *fact.Finding {
 		f.Case, f.Title, f.Why = "flushes", facts.flushTitle(f), facts.flushWhy()
 	case s.onXFS() && (slices.Contains(owners, kworker) || slices.Contains(owners, notAttributed)):
 		prose.Remark(&f, "caveat: nameless log", nil,
-			"the log of xfs is written by kworkers, which nothing tells from others: all that they wrote is taken for it")
+			"the log of xfs is written by kworkers, which nothing distinguishes from others: all that they wrote is taken for it")
 	}
 	return &f
 }
@@ -96,8 +93,8 @@ func (s *span) ofJournal(owner string) bool {
 }
 
 func (s *span) onXFS() bool {
-	_, fileSystem, _ := measured.Split(s.Stack.Parsed)
-	return fileSystem != nil && fileSystem.Name == measured.NodeXFS
+	_, fileSystem, _ := runview.Split(s.Stack.Parsed)
+	return fileSystem != nil && fileSystem.Name == runview.NodeXFS
 }
 
 func (j Journalled) title(f fact.Finding) string {
@@ -118,7 +115,7 @@ func (j Journalled) why() string {
 
 // flushTitle, and flushWhy, are of a file system whose journal is not seen.
 func (j Journalled) flushTitle(f fact.Finding) string {
-	return fmt.Sprintf("%s: for each write of %s, the device is told to flush %s times", f.Stacks[0], f.Workload,
+	return fmt.Sprintf("%s: for each write of %s, the device is asked to flush %s times", f.Stacks[0], f.Workload,
 		units.Times(j.Flushes.Median))
 }
 

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
 )
@@ -42,7 +42,7 @@ func (s Software) Most() SoftwarePart { return s.Closed()[len(s.Closed())-1] }
 
 // SoftwareShares tells, for each workload, how much of what an I/O takes on each
 // stack is software, and which part of it most.
-func SoftwareShares(v *measured.View) []fact.Finding {
+func SoftwareShares(v *runview.View) []fact.Finding {
 	var out []fact.Finding
 	for _, w := range v.Workloads {
 		for _, d := range Directions {
@@ -54,7 +54,7 @@ func SoftwareShares(v *measured.View) []fact.Finding {
 	return out
 }
 
-func softwareUnder(v *measured.View, w result.Workload, d Direction, spans []*span) fact.Finding {
+func softwareUnder(v *runview.View, w result.Workload, d Direction, spans []*span) fact.Finding {
 	f := fact.Finding{
 		ID: "software/" + w.Name + "/" + d.Noun, Kind: fact.KindTime, Workload: w.Name,
 		Caveats: marksOf(spans...),
@@ -99,7 +99,7 @@ func (s *span) softwarePart() SoftwarePart {
 
 // share is software's share of the latency.
 func (s *span) share() fact.Estimate {
-	return measured.Estimate(s.Values(func(b *result.Breakdown) float64 { return SoftwareTime(b) / b.TotalNS }))
+	return runview.Estimate(s.Values(func(b *result.Breakdown) float64 { return SoftwareTime(b) / b.TotalNS }))
 }
 
 // largest returns the largest part of software, in ns; "" when none was seen.
@@ -127,7 +127,7 @@ func (s Software) title(f fact.Finding) string {
 	}
 	there := "there"
 	if f.Effect != nil && !f.Effect.Differs {
-		there = "they cannot be told apart (~); on " + most.Stack
+		there = "they cannot be distinguished (~); on " + most.Stack
 	}
 	return fmt.Sprintf("Software takes from %s of %s on %s to %s on %s: %s; %s, %s", prose.Estimate("share", least.Share), what,
 		least.Stack, prose.Estimate("share", most.Share), most.Stack, f.Workload, there, most.largest())
@@ -136,7 +136,7 @@ func (s Software) title(f fact.Finding) string {
 func (s Software) why(e *fact.Effect) string {
 	said := joined(s.Stacks, " ")
 	if e != nil {
-		said += fmt.Sprintf(" Software on %s takes %s of its time on %s.", e.Subject, prose.ShortRatio(*e), e.Baseline)
+		said += fmt.Sprintf(" Software on %s takes %s of its time on %s.", e.Subject, e.Written(), e.Baseline)
 	}
 	return said + " Software is the mean total latency less the device's part and the fabric's, so that what no part explains " +
 		"counts as software. Medians over the trials, with their intervals."
@@ -159,5 +159,5 @@ func (p SoftwarePart) largest() string {
 	case residue.name:
 		return fmt.Sprintf("most of it, %s, no part explains", units.Latency(p.LargestTime))
 	}
-	return fmt.Sprintf("the largest part of it is %s, %s", called(p.Largest), units.Latency(p.LargestTime))
+	return fmt.Sprintf("the largest part of it is %s, %s", pieceName(p.Largest), units.Latency(p.LargestTime))
 }

@@ -9,16 +9,16 @@ import (
 	"slices"
 	"strings"
 
-	samples "plimsoll/internal/cell"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units/plural"
 	"plimsoll/internal/workload/fio"
 )
 
 // spanUnder returns the traced I/Os of a stack under a workload, or nil.
-func spanUnder(v *measured.View, s *measured.Stack, workload string, d Direction) *span {
+func spanUnder(v *runview.View, s *runview.Stack, workload string, d Direction) *span {
 	c := v.Cell(s.Name, workload)
 	if c == nil || c.Source() == result.SourceMemory {
 		return nil
@@ -41,7 +41,7 @@ var Directions = []Direction{
 
 // span is where the I/Os of a cell spent their time, in one direction.
 type span struct {
-	*measured.Cell
+	*runview.Cell
 	Direction
 	Trials []tracedTrial // those with a sound trace; never empty
 }
@@ -53,7 +53,7 @@ type tracedTrial struct {
 
 // SpanOf returns the traced I/Os of a cell; nil when none of its trials has a
 // trace of that direction.
-func SpanOf(c *measured.Cell, d Direction) *span {
+func SpanOf(c *runview.Cell, d Direction) *span {
 	s := &span{Cell: c, Direction: d}
 	for _, t := range c.Trials {
 		if t.Trace == nil {
@@ -85,7 +85,7 @@ func (s *span) Parted() *span {
 
 // spansUnder returns the traced I/Os of the stacks under a workload, but for those
 // that memory answered: their time is no device's.
-func spansUnder(v *measured.View, workload string, d Direction) []*span {
+func spansUnder(v *runview.View, workload string, d Direction) []*span {
 	var out []*span
 	for _, c := range v.Under(workload) {
 		if s := SpanOf(c, d).Parted(); s != nil && c.Source() != result.SourceMemory {
@@ -103,33 +103,33 @@ func sound(b *result.Breakdown) bool {
 	for _, p := range b.Parts {
 		numbers = append(numbers, p.MeanNS)
 	}
-	return !slices.ContainsFunc(numbers, func(x float64) bool { return !measured.Finite(x) || math.Abs(x) > 1e18 })
+	return !slices.ContainsFunc(numbers, func(x float64) bool { return !runview.Finite(x) || math.Abs(x) > 1e18 })
 }
 
-// sample is one number of each trial, by bring-up.
-func (s *span) sample(of func(*result.Breakdown) float64) samples.Sample {
+// sample is one number of each trial, by setup.
+func (s *span) sample(of func(*result.Breakdown) float64) runview.Sample {
 	parts := map[*result.Trial]*result.Breakdown{}
 	var trials []*result.Trial
 	for _, t := range s.Trials {
 		parts[t.Trial] = t.Parts
 		trials = append(trials, t.Trial)
 	}
-	return samples.Take(trials, func(t *result.Trial) (float64, bool) { return of(parts[t]), true })
+	return runview.Take(trials, func(t *result.Trial) (float64, bool) { return of(parts[t]), true })
 }
 
 // sampleOf is the sample that one value for each trial makes.
-func (s *span) sampleOf(values []float64) samples.Sample {
+func (s *span) sampleOf(values []float64) runview.Sample {
 	at := map[*result.Trial]float64{}
 	var trials []*result.Trial
 	for i, t := range s.Trials {
 		at[t.Trial] = values[i]
 		trials = append(trials, t.Trial)
 	}
-	return samples.Take(trials, func(t *result.Trial) (float64, bool) { return at[t], true })
+	return runview.Take(trials, func(t *result.Trial) (float64, bool) { return at[t], true })
 }
 
-// Values returns one number of each bring-up.
-func (s *span) Values(of func(*result.Breakdown) float64) []float64 { return s.sample(of).Means() }
+// Values returns one number of each setup.
+func (s *span) Values(of func(*result.Breakdown) float64) []float64 { return s.sample(of).Values() }
 
 func (s *span) median(of func(*result.Breakdown) float64) float64 { return stats.Median(s.Values(of)) }
 
@@ -147,7 +147,7 @@ func PartOf(names ...result.PartName) func(*result.Breakdown) float64 {
 	}
 }
 
-// DeviceTime is what is neither software nor unexplained.
+// DeviceTime returns the part of a latency in the device, its target and the fabric.
 var DeviceTime = PartOf(result.PartDevice, result.PartTarget, result.PartFabric)
 
 // SoftwareTime is all the rest, what no part explains included.
@@ -168,8 +168,8 @@ type piece struct {
 	of   func(*result.Breakdown) float64
 }
 
-// called is what a piece is in a sentence.
-func called(piece string) string {
+// pieceName names a piece in a sentence.
+func pieceName(piece string) string {
 	switch piece {
 	case kernelDown.name:
 		return "the kernel on the way down to the block layer"
@@ -214,7 +214,7 @@ func (s *span) partNames() (out []result.PartName) {
 	return out
 }
 
-// halved reports whether every trial tells both halves of the kernel's part.
+// halved reports whether every trial has both halves of the kernel's part.
 func (s *span) halved() bool {
 	return !slices.ContainsFunc(s.Trials, func(t tracedTrial) bool {
 		_, alone := beforeBlockLayer(t.Parts)
@@ -238,18 +238,11 @@ func (s *span) residue() float64 {
 	return s.median(func(b *result.Breakdown) float64 { return b.ResidueNS })
 }
 
-// The residue, as a share of the latency, up to which the parts are taken to
-// close: for one I/O at a time, and for more.
-const (
-	closesAlone = 0.05
-	closesBusy  = 0.10
-)
-
 func (s *span) tolerance() float64 {
 	if l, ok := fio.LoadOf(s.Workload.Declared); ok && l.Depth == 1 {
-		return closesAlone
+		return threshold.ClosesAlone
 	}
-	return closesBusy
+	return threshold.ClosesBusy
 }
 
 // Closes reports whether the parts make up the latency, but for the tolerance. One
@@ -270,9 +263,9 @@ func (s *span) negative() float64 {
 	return least
 }
 
-func marksOf(spans ...*span) []string { return measured.MarksOf(cellsOf(spans)...) }
+func marksOf(spans ...*span) []string { return runview.MarksOf(cellsOf(spans)...) }
 
-func cellsOf(spans []*span) (out []*measured.Cell) {
+func cellsOf(spans []*span) (out []*runview.Cell) {
 	for _, s := range spans {
 		out = append(out, s.Cell)
 	}
@@ -281,11 +274,11 @@ func cellsOf(spans []*span) (out []*measured.Cell) {
 
 // loads are workloads that differ in nothing but how many I/Os are in flight,
 // ascending by that.
-type loads []measured.Driven
+type loads []runview.Driven
 
 // seriesOf returns every such group of two or more; key tells what workloads have
 // to have in common, beside pattern and block size.
-func seriesOf(v *measured.View, key func(fio.Load) fio.Load, x func(fio.Load) int) []loads {
+func seriesOf(v *runview.View, key func(fio.Load) fio.Load, x func(fio.Load) int) []loads {
 	groups := map[fio.Load]loads{}
 	var order []fio.Load
 	for _, d := range v.Driven() {
@@ -293,14 +286,14 @@ func seriesOf(v *measured.View, key func(fio.Load) fio.Load, x func(fio.Load) in
 		if groups[k] == nil {
 			order = append(order, k)
 		}
-		if !slices.ContainsFunc(groups[k], func(o measured.Driven) bool { return x(o.Load) == x(d.Load) }) {
+		if !slices.ContainsFunc(groups[k], func(o runview.Driven) bool { return x(o.Load) == x(d.Load) }) {
 			groups[k] = append(groups[k], d)
 		}
 	}
 	var out []loads
 	for _, k := range order {
 		if g := groups[k]; len(g) > 1 {
-			slices.SortStableFunc(g, func(a, b measured.Driven) int { return cmp.Compare(x(a.Load), x(b.Load)) })
+			slices.SortStableFunc(g, func(a, b runview.Driven) int { return cmp.Compare(x(a.Load), x(b.Load)) })
 			out = append(out, g)
 		}
 	}
@@ -316,7 +309,7 @@ type LoadLevel struct {
 	Total    float64 `json:"total_ns"`
 }
 
-func levelOf(d measured.Driven, s *span) LoadLevel {
+func levelOf(d runview.Driven, s *span) LoadLevel {
 	return LoadLevel{d.Name, d.Load.Jobs, d.Load.Depth, d.Load.InFlight(), s.median(totalLatency)}
 }
 

@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/hist"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/units"
 )
 
-// Submitted is what I/Os take that block in submission: means, in ns.
+// Submitted has the latencies of I/Os that block in submission: means, in ns.
 type Submitted struct {
 	Direction  string  `json:"direction"` // reads, writes
 	Share      float64 `json:"share"`     // of submission in the total
@@ -19,13 +20,9 @@ type Submitted struct {
 	Total      float64 `json:"total_ns"`
 }
 
-// submissionShare is the share of the total latency above which submission
-// is what the application waits for.
-const submissionShare = 0.5
-
 // Submission finds I/Os that block while they are submitted. Completion
 // latency starts only then, and so leaves most of the wait out.
-func Submission(v *measured.View) []fact.Finding {
+func Submission(v *runview.View) []fact.Finding {
 	var out []fact.Finding
 	for _, c := range v.All() {
 		for _, d := range Directions {
@@ -42,7 +39,7 @@ func Submission(v *measured.View) []fact.Finding {
 			}
 			// Of the sums, so that directions and trials weigh by their I/Os.
 			share := s.MeanNS * float64(s.Count) / (l.MeanNS * float64(l.Count))
-			if !(share > submissionShare) || !measured.Finite(share) || !measured.Finite(cl.MeanNS) {
+			if !(share > threshold.SubmissionShare) || !runview.Finite(share) || !runview.Finite(cl.MeanNS) {
 				continue
 			}
 			share = min(share, 1)
@@ -52,15 +49,15 @@ func Submission(v *measured.View) []fact.Finding {
 				Case: "submission", Kind: fact.KindCaveat,
 				Workload: c.Workload.Name, Stacks: []string{c.Stack.Name},
 				Facts: facts, Title: facts.title(c), Why: facts.why(),
-				Evidence: measured.Points(c),
-				Caveats:  measured.MarksOf(c),
+				Evidence: runview.Points(c),
+				Caveats:  runview.MarksOf(c),
 			})
 		}
 	}
 	return out
 }
 
-func (s Submitted) title(c *measured.Cell) string {
+func (s Submitted) title(c *runview.Cell) string {
 	return fmt.Sprintf("%s %s block in submission: fio's clat says %s, the application waits %s: %s", c.Stack.Name, s.Direction,
 		units.Latency(s.Completion), units.Latency(s.Total), c.Workload.Name)
 }

@@ -4,20 +4,20 @@ import (
 	"fmt"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
-// Target is what the I/Os of a stack cost the host that holds its device.
+// Target is the cost of a stack's I/Os for the host that holds its device.
 type Target struct {
 	Transport string       `json:"transport"` // NVMe/TCP
 	Loads     []TargetLoad `json:"loads"`     // in the order of the workloads
 }
 
-// TargetLoad is what a workload costs a target.
+// TargetLoad is the cost of a workload for a target.
 type TargetLoad struct {
 	Workload   string        `json:"workload"`
 	CPUs       int           `json:"cpus"`
@@ -36,16 +36,16 @@ func (t Target) Worst() TargetLoad {
 	return worst
 }
 
-// Targets tells what an I/O costs the host that holds a remote device, and how
+// Targets finds what an I/O costs the host that holds a remote device, and how
 // many hosts such as this one it can serve before its processors are full.
-func Targets(v *measured.View) []fact.Finding {
+func Targets(v *runview.View) []fact.Finding {
 	var out []fact.Finding
 	for _, s := range v.Stacks {
-		if !measured.Remote(s.Parsed) {
+		if !runview.Remote(s.Parsed) {
 			continue
 		}
 		f := fact.Finding{ID: "target/" + s.Name, Case: "target", Kind: fact.KindComparison, Stacks: []string{s.Name}}
-		facts := Target{Transport: measured.TransportOf(s.Parsed)}
+		facts := Target{Transport: runview.TransportOf(s.Parsed)}
 		for _, w := range v.Workloads {
 			c := v.Cell(s.Name, w.Name)
 			if c == nil {
@@ -62,12 +62,16 @@ func Targets(v *measured.View) []fact.Finding {
 		}
 		worst := facts.Worst()
 		f.Facts, f.Title, f.Why = facts, facts.title(), facts.why(s.Name)
-		f.Caveats = measured.MarksOf(v.Under(worst.Workload)...)
+		f.Caveats = runview.MarksOf(v.Under(worst.Workload)...)
 		prose.Remark(&f, "caveat: an estimate", nil, "an estimate: processor time is taken to grow with the I/Os; the device and "+
 			"the network have limits of their own, which this does not count")
 		if few := worst.Initiators; few.Coverage < stats.Confidence {
-			prose.Remark(&f, "caveat: coverage", few, fmt.Sprintf("the intervals, of %s, hold with %s only: repeat 6 times or more",
-				plural.Count(few.N, "trial"), units.Percent(few.Coverage)))
+			text := fmt.Sprintf("the intervals, of %s, hold with %s only: repeat 6 times or more",
+				plural.Count(few.N, "trial"), units.Percent(few.Coverage))
+			if few.Coverage == 0 {
+				text = fmt.Sprintf("%s: too few for an interval; repeat 6 times or more", plural.Count(few.N, "trial"))
+			}
+			prose.Remark(&f, "caveat: coverage", few, text)
 		}
 		out = append(out, f)
 	}
@@ -76,7 +80,7 @@ func Targets(v *measured.View) []fact.Finding {
 
 // loadOnTarget reads what the target of a cell's stack spent. ok is false when
 // nobody told.
-func loadOnTarget(c *measured.Cell) (l TargetLoad, ok bool) {
+func loadOnTarget(c *runview.Cell) (l TargetLoad, ok bool) {
 	var perIO, initiators []float64
 	l.Workload = c.Workload.Name
 	for _, t := range c.Trials {
@@ -91,7 +95,7 @@ func loadOnTarget(c *measured.Cell) (l TargetLoad, ok bool) {
 	if len(perIO) == 0 {
 		return l, false
 	}
-	l.PerIO, l.Initiators = measured.Estimate(perIO), measured.Estimate(initiators)
+	l.PerIO, l.Initiators = runview.Estimate(perIO), runview.Estimate(initiators)
 	return l, true
 }
 

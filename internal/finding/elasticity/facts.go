@@ -1,4 +1,4 @@
-// Package elasticity answers what a limit of a miniature is worth: what more, and less, of it does to
+// Package elasticity answers what a limit of a scaled-down host is worth: what more, and less, of it does to
 // throughput and latency.
 package elasticity
 
@@ -8,20 +8,20 @@ import (
 	"plimsoll/internal/finding/fact"
 )
 
-// Facts is what is found of a mix of which the run varied limits.
+// Facts has the findings on a mix whose limits the run varied.
 type Facts struct {
 	Elasticity Elasticity `json:"elasticity"`
 }
 
-// Elasticity is what the limits of a miniature are worth at one number of instances: each
-// was relaxed and tightened, one at a time.
+// Elasticity has the effect of each limit of a scaled-down host at one number of instances. Each was relaxed and
+// tightened, one at a time.
 type Elasticity struct {
 	Stack     string  `json:"stack,omitempty"` // "" for a mix that names its own
 	Workload  string  `json:"workload"`
-	Host      string  `json:"host"` // the miniature, for people
+	Host      string  `json:"host"` // the scaled-down host, for people
 	Instances int     `json:"instances"`
 	Mix       string  `json:"mix"`  // that each is held against
-	Rate      float64 `json:"rate"` // of all together, per second: the median of bring-ups
+	Rate      float64 `json:"rate"` // of all together, per second: the median of setups
 	P99NS     float64 `json:"p99_ns,omitempty"`
 	Limits    []Worth `json:"limits"` // in the order of the file format
 
@@ -29,7 +29,7 @@ type Elasticity struct {
 	Helps  []fact.Resource `json:"helps"`          // of which more makes all do more, significantly: what helps most first
 	Needed []fact.Resource `json:"needed"`         // of which less makes all do less: what hurts most first
 	Agrees bool            `json:"agrees"`         // both sides name the same, or both nothing; see Open
-	Open   bool            `json:"open,omitempty"` // too few bring-ups to tell what helps
+	Open   bool            `json:"open,omitempty"` // too few setups to tell what helps
 	// Undecided are those of which more or less may do 10% or more, as far as the trials tell.
 	Undecided []fact.Resource `json:"undecided,omitempty"`
 
@@ -43,11 +43,11 @@ type Doubled struct {
 	Line  int     `json:"line"`  // the load line with the limits as they are, by the model
 	Moved []Moved `json:"moved"` // in the order of the file format
 
-	Measured []Carried `json:"measured"` // on the miniature as it is; ascending by instances
+	Measured []Carried `json:"measured"` // on the scaled-down host as it is; ascending by instances
 	Curve    []Carried `json:"curve"`    // predicted for it; ascending by instances
 }
 
-// Carried is what so many instances do together, measured or predicted.
+// Carried is the throughput of a number of instances together, measured or predicted.
 type Carried struct {
 	Instances int     `json:"instances"`
 	Rate      float64 `json:"rate"` // per second
@@ -67,7 +67,7 @@ type Moved struct {
 	Curve []Carried `json:"curve"` // ascending by instances
 }
 
-// Worth is what one limit is worth.
+// Worth is the effect of one limit.
 type Worth struct {
 	Limit    string        `json:"limit"` // as files name it: "read-iops"
 	Resource fact.Resource `json:"resource"`
@@ -78,7 +78,7 @@ type Worth struct {
 	P99      *Power        `json:"p99,omitempty"`
 }
 
-// LimitChange is what a limit times a factor did, against the limit as it is.
+// LimitChange is the effect of a limit times a factor, against the limit as it is.
 type LimitChange struct {
 	Factor float64      `json:"factor"`
 	Mix    string       `json:"mix"`

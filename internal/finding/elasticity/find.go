@@ -5,22 +5,22 @@ import (
 	"math"
 	"slices"
 
-	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 )
 
-// Find says what more and less of each limit of the miniature does to throughput and p99, where the
+// Find returns what more and less of each limit of the scaled-down host does to throughput and p99, where the
 // run tried that, and whether what was used says the same.
-func Find(v *measured.View) (out []fact.Finding) {
+func Find(v *runview.View) (out []fact.Finding) {
 	for _, of := range v.Variations() {
 		told := &Facts{elasticityOf(v, of)}
 		e := told.Elasticity
 		out = append(out, fact.Finding{
 			ID: "elasticity/" + e.Stack + "/" + e.Mix, Case: "elasticity", Kind: fact.KindScaling, Workload: e.Mix,
 			Facts: told, Title: told.title(), Why: told.why(), Section: told.section(),
-			Stacks: of.Of.Stack.Names(), Evidence: measured.Points(of.Of), Caveats: measured.MarksOf(of.Of),
+			Stacks: of.Of.Stack.Names(), Evidence: runview.Points(of.Of), Caveats: runview.MarksOf(of.Of),
 		})
 	}
 	return out
@@ -28,7 +28,7 @@ func Find(v *measured.View) (out []fact.Finding) {
 
 // Moves says for a verdict on some numbers of instances what moves throughput at one of them; "" where
 // the run does not tell, or nothing does.
-func Moves(v *measured.View, cells []*measured.Cell) string {
+func Moves(v *runview.View, cells []*runview.Cell) string {
 	for _, of := range v.Variations() {
 		if !slices.Contains(cells, of.Of) {
 			continue
@@ -41,8 +41,8 @@ func Moves(v *measured.View, cells []*measured.Cell) string {
 	return ""
 }
 
-// MayCount are the limits of the miniature of which it is not ruled out that throughput depends on them.
-func MayCount(v *measured.View) (all []fact.Resource) {
+// MayCount are the limits of the scaled-down host of which it is not ruled out that throughput depends on them.
+func MayCount(v *runview.View) (all []fact.Resource) {
 	for _, of := range v.Variations() {
 		e := elasticityOf(v, of)
 		all = slices.Concat(all, e.Helps, e.Needed, e.Undecided)
@@ -50,7 +50,7 @@ func MayCount(v *measured.View) (all []fact.Resource) {
 	return all
 }
 
-// limitsVaried are the limits of a miniature that a run varies, by the names that files
+// limitsVaried are the limits of a scaled-down host that a run varies, by the names that files
 // have for them, and what each is a limit on.
 var limitsVaried = []struct {
 	key string
@@ -61,15 +61,12 @@ var limitsVaried = []struct {
 }
 
 // elasticityOf returns what each limit is worth.
-func elasticityOf(v *measured.View, of *measured.Varied) Elasticity {
+func elasticityOf(v *runview.View, of *runview.Varied) Elasticity {
 	e := Elasticity{
-		Stack: of.Of.Stack.Name, Mix: of.Of.Workload.Name, Instances: of.Count, Rate: of.Of.Point.Median,
+		Stack: of.Of.Stack.Name, Mix: of.Of.Workload.Name, Host: runview.HostText(of.Host), Instances: of.Count, Rate: of.Of.Point.Median,
 		Helps: []fact.Resource{}, Needed: []fact.Resource{},
 	}
-	if of.Host != nil {
-		e.Host = of.Host.String()
-	}
-	e.P99NS, _ = of.Of.Median(func(t *result.Trial) (float64, bool) { return samples.P99.Of(t, "") })
+	e.P99NS = of.Of.Sample(runview.P99).Median()
 	for _, limit := range limitsVaried {
 		if w, ok := worthOf(v, of, limit.key); ok {
 			w.Resource = limit.of
@@ -77,27 +74,25 @@ func elasticityOf(v *measured.View, of *measured.Varied) Elasticity {
 		}
 	}
 	adjustChanges(e.Limits)
-	e.Workload, e.Used = usedAt(v, of)
-	conclude(&e)
-	e.Doubled = doubled(v, of, objectiveOf(v, of))
-	return e
-}
-
-// objectiveOf is what the load line of the mix is for.
-func objectiveOf(v *measured.View, of *measured.Varied) (o fact.Objective) {
+	e.Workload = e.Mix
+	var objective fact.Objective
 	for _, s := range v.Scalings() {
-		if slices.Contains(s.Cells, of.Of) {
-			return v.Objective(s)
+		at := slices.Index(s.Cells(), of.Of)
+		if at >= 0 {
+			e.Workload, e.Used, objective = s.Workload, v.Points(s)[at].Binds, v.Objective(s)
+			break
 		}
 	}
-	return o
+	conclude(&e)
+	e.Doubled = doubled(v, of, objective)
+	return e
 }
 
 // worthOf compares what was measured with more and with less of a limit with what was
 // measured with the limit as it is.
-func worthOf(v *measured.View, of *measured.Varied, limit string) (w Worth, ok bool) {
+func worthOf(v *runview.View, of *runview.Varied, limit string) (w Worth, ok bool) {
 	w.Limit = limit
-	var less, more *measured.VariedCell
+	var less, more *runview.VariedCell
 	for i, c := range of.Cells {
 		if c.Limit != limit {
 			continue
@@ -117,27 +112,22 @@ func worthOf(v *measured.View, of *measured.Varied, limit string) (w Worth, ok b
 	if less == nil && more == nil {
 		return w, len(w.Failed) > 0
 	}
-	whole := &measured.VariedCell{Variation: result.Variation{Factor: 1}, Cell: of.Of}
-	w.Rate = powerOf(v, cmp.Or(more, whole), cmp.Or(less, whole), samples.Rate)
-	w.P99 = powerOf(v, cmp.Or(more, whole), cmp.Or(less, whole), samples.P99)
+	whole := &runview.VariedCell{Variation: result.Variation{Factor: 1}, Cell: of.Of}
+	w.Rate = powerOf(v, cmp.Or(more, whole), cmp.Or(less, whole), runview.Rate)
+	w.P99 = powerOf(v, cmp.Or(more, whole), cmp.Or(less, whole), runview.P99)
 	return w, true
 }
 
-func changeOf(v *measured.View, of *measured.Cell, c measured.VariedCell) *LimitChange {
-	change := &LimitChange{Factor: c.Factor, Mix: c.Workload.Name}
-	change.Rate, _ = v.Effect(measured.IOPS, change.Mix, of.Workload.Name, c.Rates, of.Rates)
-	p99, ok := v.Effect("p99", change.Mix, of.Workload.Name, c.Sample(samples.P99), of.Sample(samples.P99))
-	if ok {
-		change.P99 = &p99
-	}
-	return change
+func changeOf(v *runview.View, of *runview.Cell, c runview.VariedCell) *LimitChange {
+	s := v.Summary(c.Cell, of)
+	return &LimitChange{Factor: c.Factor, Mix: s.Mix, Rate: *s.Throughput, P99: s.P99}
 }
 
 // powerOf is the elasticity between two settings of a limit; nil where nothing can be told.
-func powerOf(v *measured.View, more, less *measured.VariedCell, m samples.Metric) *Power {
-	e, ok := samples.Compare(more.Sample(m), less.Sample(m), v.Run.Seed)
+func powerOf(v *runview.View, more, less *runview.VariedCell, m runview.Metric) *Power {
+	e, ok := runview.Compare(more.Sample(m), less.Sample(m), v.Run.Seed)
 	span := math.Log(more.Factor / less.Factor)
-	if !ok || !e.Decidable() || math.IsNaN(e.Low) || !(span > 0) || !(e.Low > 0) || !measured.Finite(e.High) {
+	if !ok || !e.Decidable() || math.IsNaN(e.Low) || !(span > 0) || !(e.Low > 0) || !runview.Finite(e.High) {
 		return nil
 	}
 	return &Power{Value: math.Log(e.Ratio) / span, Low: math.Log(e.Low) / span, High: math.Log(e.High) / span}
@@ -151,33 +141,14 @@ func adjustChanges(limits []Worth) {
 			if c == nil {
 				continue
 			}
-			all = append(all, &c.Rate)
-			if c.P99 != nil {
-				all = append(all, c.P99)
-			}
+			all = append(all, &c.Rate, c.P99)
 		}
 	}
-	measured.AdjustTogether(all)
-}
-
-// usedAt is what the mix runs, and what binds at its number of instances by what was used.
-func usedAt(v *measured.View, of *measured.Varied) (workload string, binds fact.Resource) {
-	for _, s := range v.Scalings() {
-		at := slices.Index(s.Cells, of.Of)
-		if at >= 0 {
-			return s.Workload, v.Points(s)[at].Binds
-		}
-	}
-	return of.Of.Workload.Name, ""
+	runview.AdjustTogether(all)
 }
 
 // undecided reports whether a change that is not significant may be large all the same.
-func undecided(c *LimitChange) bool {
-	if c == nil || c.Rate.Differs {
-		return false
-	}
-	return !c.Rate.HasInterval() || c.Rate.Low < 1-measured.MayMatter || c.Rate.High > 1+measured.MayMatter
-}
+func undecided(c *LimitChange) bool { return c != nil && !c.Rate.Differs && runview.MayBeLarge(c.Rate) }
 
 // conclude names the limits that count, and whether both sides agree.
 func conclude(e *Elasticity) {
@@ -193,13 +164,13 @@ func conclude(e *Elasticity) {
 		}
 		if c := w.More; c != nil {
 			e.Open = e.Open && c.Rate.TooFew
-			if c.Rate.Differs && c.Rate.Ratio >= 1+measured.WorthTelling {
+			if c.Rate.Differs && c.Rate.Ratio >= 1+threshold.RateChange {
 				helps = append(helps, counted{w.Resource, c.Rate.Ratio})
 			}
 		}
 		if c := w.Less; c != nil {
 			e.Open = e.Open && c.Rate.TooFew
-			if c.Rate.Differs && c.Rate.Ratio <= 1-measured.WorthTelling {
+			if c.Rate.Differs && c.Rate.Ratio <= 1-threshold.RateChange {
 				needed = append(needed, counted{w.Resource, 1 / c.Rate.Ratio})
 			}
 		}

@@ -2,8 +2,8 @@ package elasticity
 
 import (
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/model"
+	"plimsoll/internal/runview"
 )
 
 // What it takes for a model of the run to be believed.
@@ -14,11 +14,14 @@ const (
 
 // doubled predicts the load line with twice of each limit, by a model of this run alone; nil where
 // the run does not make one that is good enough.
-func doubled(v *measured.View, of *measured.Varied, objective fact.Objective) *Doubled {
+func doubled(v *runview.View, of *runview.Varied, objective fact.Objective) *Doubled {
 	if of.Host == nil || objective.Standalone > 0 {
 		return nil
 	}
-	m := v.Model()
+	m := runview.Once(v, "model", func() *model.Model {
+		m, _ := model.Fit(model.Options{Seed: v.Run.Seed}, v.Run) // why it cannot be is no finding
+		return m
+	})
 	if m == nil {
 		return nil
 	}

@@ -2,17 +2,22 @@ package elasticity_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"plimsoll/internal/finding/elasticity"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/story"
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/runview"
+	"plimsoll/internal/testkit/runtest"
 )
+
+// predicted is what is found of a run that a model was fitted to, which takes long.
+var predicted = sync.OnceValue(func() []fact.Finding { return elasticity.Find(runview.New(runtest.Density(true))) })
 
 // What a real run tells of twice the memory is what another run with twice the memory showed:
 // about twice as many instances. Twice of what does not bind moves nothing.
 func TestTwiceTheMemoryCarriesTwiceAsMany(t *testing.T) {
-	found := elasticity.Find(measured.New(story.Density(true)))
+	found := predicted()
 	if len(found) != 1 {
 		t.Fatalf("%+v", found)
 	}

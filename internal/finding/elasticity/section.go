@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"math"
 
-	"plimsoll/internal/cell"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/result"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
-// section shows what more and less of each limit of the miniature does to throughput and to p99, and
+// section shows what more and less of each limit of the scaled-down host does to throughput and to p99, and
 // what a model says of twice as much.
 func (f *Facts) section() *section.Section {
 	e := f.Elasticity
@@ -20,8 +21,8 @@ func (f *Facts) section() *section.Section {
 	}
 	out := &section.Section{
 		Title: fmt.Sprintf("What a limit is worth, with %s of %s", plural.Count(e.Instances, "instance"), e.Workload), Stack: e.Stack,
-		Note: "Limits of the miniature (" + e.Host + ") were relaxed and tightened one at a time. Ratios to what " + e.Mix +
-			" does as it is, in the same blocks, with their 95% intervals, on a logarithmic scale; ~ for no significant " +
+		Note: "Limits of the scaled-down host (" + e.Host + ") were relaxed and tightened one at a time. Ratios to what " + e.Mix +
+			" does as it is, in the same rounds, with their 95% intervals, on a logarithmic scale; ~ for no significant " +
 			"difference.",
 		Tables: []section.Table{e.table().Known()},
 	}
@@ -29,9 +30,9 @@ func (f *Facts) section() *section.Section {
 	for _, w := range e.Limits {
 		for _, c := range w.changes() {
 			name := w.changed(c.Factor)
-			held = append(held, prose.Held{Name: name, Against: e.Mix, Text: name + " than " + e.Mix + " has", Throughput: &c.Rate,
-				P99: c.P99})
-			out.Covers = append(out.Covers, cell.Point{Stack: e.Stack, Mix: c.Mix})
+			held = append(held, prose.Held{Name: name, Against: e.Mix, Text: name + " than " + e.Mix + " has",
+				Summary: fact.Summary{Throughput: &c.Rate, P99: c.P99}})
+			out.Covers = append(out.Covers, result.Point{Stack: e.Stack, Mix: c.Mix})
 		}
 	}
 	out.Figures = prose.Ratios(held)
@@ -43,7 +44,7 @@ func (f *Facts) section() *section.Section {
 	return out
 }
 
-// changes are what was measured of a limit: with more, and with less of it.
+// changes returns the measurements with more of a limit, and with less.
 func (w Worth) changes() (all []*LimitChange) {
 	for _, c := range []*LimitChange{w.More, w.Less} {
 		if c != nil {
@@ -55,9 +56,9 @@ func (w Worth) changes() (all []*LimitChange) {
 
 // table has a row for each change of a limit.
 func (e *Elasticity) table() section.Table {
-	t := section.Table{Caption: "ratios to the mix as it is, in the same blocks", Columns: []section.Column{
+	t := section.Table{Caption: "ratios to the mix as it is, in the same rounds", Columns: []section.Column{
 		{Head: "limit", Text: true},
-		{Head: "throughput", Means: "ratio to the mix as it is, in the same blocks, and ~ where that is no significant difference"},
+		{Head: "throughput", Means: "ratio to the mix as it is, in the same rounds, and ~ where that is no significant difference"},
 		{Head: "interval", Drop: 2},
 		{Head: "p99", Means: "likewise"},
 		{Head: "interval of p99", Drop: 1},
@@ -107,7 +108,7 @@ func (d *Doubled) table() section.Table {
 }
 
 // figure draws what was measured over the number of instances, and what a model predicts for the
-// miniature as it is and with twice of each limit that moves the load line.
+// scaled-down host as it is and with twice of each limit that moves the load line.
 func (d *Doubled) figure() section.Figure {
 	f := section.Figure{Title: "Predicted throughput", Note: "per second, with twice of one limit", Wide: true,
 		X: section.Axis{Label: "instances", Of: section.Count}, Y: section.Axis{Of: section.Count}}

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/cell"
 	"plimsoll/internal/finding/elasticity"
-	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/section"
-	"plimsoll/internal/story"
+	"plimsoll/internal/testkit/runtest"
 )
 
 //go:embed testdata/limits.story
@@ -17,7 +17,7 @@ var limits string
 
 // What limits are worth is a table and ratios, in which significance is told as everywhere.
 func TestSection(t *testing.T) {
-	found := elasticity.Find(measured.New(story.Tell(t, limits)))
+	found := elasticity.Find(runview.New(runtest.Tell(t, limits)))
 	if len(found) != 1 || found[0].Section == nil {
 		t.Fatalf("%+v", found)
 	}
@@ -55,14 +55,14 @@ func TestSection(t *testing.T) {
 			t.Errorf("it draws %q", got)
 		}
 	}
-	if !s.Has(cell.Point{Stack: "disk", Mix: "C-5.memory-x1.2"}) || s.Has(cell.Point{Stack: "disk", Mix: "C-5"}) {
+	if !s.Has(result.Point{Stack: "disk", Mix: "C-5.memory-x1.2"}) || s.Has(result.Point{Stack: "disk", Mix: "C-5"}) {
 		t.Errorf("it covers %v", s.Covers)
 	}
 }
 
 // What a model predicts is a table and a figure of its own, of the limits that would carry more.
 func TestSectionPredicts(t *testing.T) {
-	s := elasticity.Find(measured.New(story.Density(true)))[0].Section
+	s := predicted()[0].Section
 	if len(s.Tables) != 2 || len(s.Tables[1].Rows) < 2 || s.Tables[1].Rows[0].Cells[1].String() != "5" {
 		t.Fatalf("%+v", s.Tables)
 	}

@@ -6,8 +6,8 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 func (f *Facts) title() string {
@@ -15,7 +15,7 @@ func (f *Facts) title() string {
 	var said string
 	switch {
 	case e.Open:
-		said = "too few bring-ups tell what each limit is worth"
+		said = "too few setups show what each limit is worth"
 	case len(e.Helps) > 0:
 		said = count[0].buys(count[0].More, by(count[0].More.Rate))
 	case len(e.Needed) > 0:
@@ -24,7 +24,7 @@ func (f *Facts) title() string {
 			said = "no limit that was relaxed buys 3% more throughput; " + said
 		}
 	case len(e.Undecided) > 0:
-		said = "trials differ too much to tell what each limit is worth"
+		said = "trials differ too much to show what each limit is worth"
 	default:
 		said = "no limit counts: more or less of none changes throughput by 3% or more"
 	}
@@ -69,7 +69,7 @@ func (f *Facts) why() string {
 	if e.P99NS > 0 {
 		tail = " with a p99 of " + units.Latency(e.P99NS)
 	}
-	say("Limits of the miniature (%s) were relaxed and tightened one at a time, in the same blocks as %s itself, which does %s a "+
+	say("Limits of the scaled-down host (%s) were relaxed and tightened one at a time, in the same rounds as %s itself, which does %s a "+
 		"second%s.", e.Host, e.Mix, units.Rate(e.Rate), tail)
 	for _, w := range count {
 		say("%s.", w.did())
@@ -82,8 +82,8 @@ func (f *Facts) why() string {
 		say("More or less %s: what that changes is less than 3%%, or may be chance.", names(idle))
 	}
 	if len(noisy) > 0 && !e.Open {
-		say("Of %s it cannot be told: with more or less, throughput may change by 10%% or more, and may not at all. More bring-ups "+
-			"would tell.", names(noisy))
+		say("Of %s it is not known: with more or less, throughput may change by 10%% or more, and may not at all. More setups "+
+			"would show.", names(noisy))
 	}
 	if failed := e.failed(); len(failed) > 0 {
 		say("With %s, no trial was completed.", plural.And(failed))
@@ -186,7 +186,7 @@ func (w Worth) does(c *LimitChange) string {
 	var said string
 	switch {
 	case !c.Rate.Differs:
-		said = "change" + s(w.Resource) + " nothing that can be told from chance"
+		said = "change" + s(w.Resource) + " nothing that can be distinguished from chance"
 	case c.Rate.Ratio >= 1:
 		said = fmt.Sprintf("buy%s %s more throughput", s(w.Resource), by(c.Rate))
 	default:

@@ -3,14 +3,13 @@ package fact
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"plimsoll/internal/section"
 	"plimsoll/internal/units"
 )
 
 // Effect is the size of a difference: subject against baseline, in pairs of
-// the same block of trials where bring-ups are known (stats.PairedRatio), and
+// the same block of trials where setups are known (stats.PairedRatio), and
 // as two samples where they are not (stats.RatioOfMedians).
 type Effect struct {
 	Metric   string  `json:"metric"` // "IOPS"
@@ -18,12 +17,12 @@ type Effect struct {
 	Baseline string  `json:"baseline"`
 	Ratio    float64 `json:"ratio"`             // subject / baseline
 	Low      float64 `json:"low,omitzero"`      // 95% interval of Ratio; Low and High are 0 where there is none
-	High     float64 `json:"high,omitzero"`     // which is below four bring-ups
+	High     float64 `json:"high,omitzero"`     // which is below four setups
 	P        float64 `json:"p"`                 // two-sided, of this comparison alone
 	Adjusted float64 `json:"adjusted,omitzero"` // P for all comparisons of rates in the run (Benjamini and Hochberg); 0 for other metrics
-	N        [2]int  `json:"n"`                 // bring-ups of subject and baseline; trials where bring-ups are not known
+	N        [2]int  `json:"n"`                 // setups of subject and baseline; trials where setups are not known
 	Pairs    int     `json:"pairs,omitempty"`   // blocks that both were in
-	Floor    float64 `json:"floor,omitzero"`    // ratio, above 1, by which two copies of the baseline differed, or bring-ups of the same mix; 0 when not known
+	Floor    float64 `json:"floor,omitzero"`    // ratio, above 1, by which two copies of the baseline differed, or setups of the same mix; 0 when not known
 	TooFew   bool    `json:"too_few,omitempty"` // so few cannot differ significantly, however far apart
 	Differs  bool    `json:"differs"`           // significant at 5%, and by more than Floor; otherwise shown as ~
 }
@@ -57,22 +56,23 @@ func (e *Effect) Tested() string {
 	if e.TooFew {
 		return fmt.Sprintf("too few to test, n = %d and %d", e.N[0], e.N[1])
 	}
-	p := units.P(e.P)
-	if !strings.HasPrefix(p, "<") {
-		p = "= " + p
-	}
-	return fmt.Sprintf("p %s, n = %d and %d", p, e.N[0], e.N[1])
+	return fmt.Sprintf("%s, n = %d and %d", units.PValue(e.P), e.N[0], e.N[1])
 }
 
-// Written is the ratio with its interval, if it has one, and ~ before what is not significant:
-// "0.83x (0.78 to 0.89)", "~ 1.01x (0.98 to 1.03)".
-func (e *Effect) Written() string {
+// WithInterval is the ratio with its interval, if it has one: "0.83x (0.78 to 0.89)".
+func (e *Effect) WithInterval() string {
 	text := section.Times.Format(e.Ratio)
 	if e.HasInterval() {
 		text += " (" + section.Times.Between(e.Low, e.High).String() + ")"
 	}
-	if !e.Differs && !e.TooFew {
-		text = "~ " + text
-	}
 	return text
+}
+
+// Written is WithInterval, and ~ before what is not significant: "~ 1.01x (0.98 to 1.03)". So few that nothing
+// can be have neither.
+func (e *Effect) Written() string {
+	if e.Differs || e.TooFew {
+		return e.WithInterval()
+	}
+	return "~ " + e.WithInterval()
 }

@@ -2,11 +2,19 @@ package fact
 
 // Estimate is a median with its interval.
 type Estimate struct {
-	N        int     `json:"n"` // values
+	N        int     `json:"n"` // values: of setups, or of trials where setups are not known
 	Median   float64 `json:"median"`
-	Low      float64 `json:"low"`
+	Low      float64 `json:"low"` // interval of the median, by order statistics
 	High     float64 `json:"high"`
-	Coverage float64 `json:"coverage"` // of Low to High, 0 to 1: 0.95 or more from six values on
+	Coverage float64 `json:"coverage"` // of Low to High, 0 to 1: 0.95 or more from six values on, 0 below four, where there is no interval
+}
+
+// Interval returns Low and High; 0 and 0 where there is no interval.
+func (e Estimate) Interval() (low, high float64) {
+	if e.Coverage == 0 {
+		return 0, 0
+	}
+	return e.Low, e.High
 }
 
 // Difference is how much one median is above another, with a 95% interval.

@@ -2,7 +2,12 @@
 // an effect is, what was measured. It decides nothing.
 package fact
 
-import "plimsoll/internal/section"
+import (
+	"slices"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/section"
+)
 
 // Kind groups findings for display.
 type Kind string
@@ -20,6 +25,7 @@ const (
 	KindPublished      Kind = "published"      // a published result, tested on this host
 	KindCaveat         Kind = "caveat"         // what limits the conclusions
 	KindMissing        Kind = "missing"        // skipped and failed trials, with reasons
+	KindSpending       Kind = "spending"       // what the time of the run went on: shown by its section alone
 )
 
 // Finding is a conclusion with its evidence.
@@ -49,19 +55,33 @@ type Point struct {
 	Stack          string   `json:"stack"`
 	Workload       string   `json:"workload"`
 	Metric         string   `json:"metric"` // "IOPS"
-	N              int      `json:"n"`      // bring-ups; trials where bring-ups are not known
-	Trials         int      `json:"trials"` // in all of them
-	Median         float64  `json:"median"` // of the means of bring-ups
-	Low            float64  `json:"low"`    // interval of the median: order statistics, 95% or better from N = 6 on
-	High           float64  `json:"high"`
-	Coverage       float64  `json:"coverage"`        // of Low to High, 0 to 1: below 0.95 when N is below 6, and 0 below 4, where there is no interval
+	Estimate                // of the means of setups
+	Trials         int      `json:"trials"`          // in all setups
 	Source         string   `json:"source"`          // result.Source: memory when memory answered any trial, else that of most trials
 	Ratio          *float64 `json:"ratio,omitempty"` // device I/Os per fio I/O, median over trials
 	Marks          []string `json:"marks,omitempty"`
-	P50NS          float64  `json:"p50_ns"` // total latency from merged bins
+	P50NS          float64  `json:"p50_ns"` // total latency: of a setup from the merged bins of its trials, then the median of setups
 	P99NS          float64  `json:"p99_ns"`
 	P999NS         float64  `json:"p999_ns"`
 	BytesPerSecond float64  `json:"bytes_per_second"` // median
 	BytesLow       float64  `json:"bytes_low"`        // interval of BytesPerSecond, as Low and High
 	BytesHigh      float64  `json:"bytes_high"`
+
+	Percentiles []Percentile `json:"percentiles,omitempty"` // P50NS, P99NS and P999NS with their intervals; none where they are not known
+}
+
+// FromMemory reports whether memory answered what the point counted, so that it is not what the storage does.
+func (p Point) FromMemory() bool {
+	return p.Source == string(result.SourceMemory) || slices.Contains(p.Marks, string(result.MarkMemory))
+}
+
+// SourceNote says behind a number what answered, where it was not the device or a server: ", served from memory".
+func (p Point) SourceNote() string {
+	switch {
+	case p.FromMemory():
+		return ", served from memory"
+	case p.Source == string(result.SourceDevice), result.Source(p.Source).Operations():
+		return ""
+	}
+	return ", source not checked"
 }

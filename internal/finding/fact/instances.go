@@ -23,13 +23,26 @@ func (o Objective) TooLittle(p ScalingPoint) bool {
 	return o.EachRate > 0 && p.Rate < o.EachRate*float64(p.Instances)
 }
 
-// ScalingPoint is what so many instances did. What nothing tells is 0.
+// Summary has the measurements of all instances of a mix together, and how they compare with those of another mix.
+// Values are medians of setups.
+type Summary struct {
+	Mix         string  `json:"mix"`
+	BringUps    int     `json:"bring_ups"`
+	Rate        float64 `json:"rate"`         // per second
+	P99NS       float64 `json:"p99_ns"`       // of latency; 0 where it is not known
+	DeviceBytes float64 `json:"device_bytes"` // that devices moved, per second
+
+	Throughput *Effect `json:"throughput,omitempty"` // in the same rounds; nil for the mix that others are compared with
+	P99        *Effect `json:"p99,omitempty"`        // likewise, and where latencies are not known
+}
+
+// ScalingPoint has the measurements of one number of instances. A 0 is not known.
 type ScalingPoint struct {
 	Instances   int     `json:"instances"`
 	Mix         string  `json:"mix"`
 	BringUps    int     `json:"bring_ups"`
-	Rate        float64 `json:"rate"`         // of all together, per second: the median of bring-ups
-	RateLow     float64 `json:"rate_low"`     // interval of Rate; both are 0 below four bring-ups
+	Rate        float64 `json:"rate"`         // of all together, per second: the median of setups
+	RateLow     float64 `json:"rate_low"`     // interval of Rate; both are 0 below four setups
 	RateHigh    float64 `json:"rate_high"`    //
 	Weakest     float64 `json:"weakest"`      // of the slowest instance, as a share of an equal one, 0 to 1
 	DeviceReads float64 `json:"device_reads"` // per operation
@@ -38,7 +51,7 @@ type ScalingPoint struct {
 	IOPressure  float64 `json:"io_pressure"`  // share of the time in which an instance waited for I/O
 	CPUs        float64 `json:"cpus"`         // processors' worth of time, of all together
 
-	MeanNS         float64 `json:"mean_ns"`         // latency: the median of bring-ups
+	MeanNS         float64 `json:"mean_ns"`         // latency: the median of setups
 	P99NS          float64 `json:"p99_ns"`          //
 	Throttled      float64 `json:"throttled"`       // share of the time in which its CPU limit held an instance back
 	CPUPressure    float64 `json:"cpu_pressure"`    // share of the time in which an instance waited for a processor
@@ -64,8 +77,8 @@ func (p ScalingPoint) Percentile(percent float64) Percentile {
 // Percentile is a latency that so many percent of operations take at most.
 type Percentile struct {
 	Percent float64 `json:"percent"`
-	NS      float64 `json:"ns"`   // the median of bring-ups
-	Low     float64 `json:"low"`  // interval of NS; both are 0 below four bring-ups
+	NS      float64 `json:"ns"`   // the median of setups
+	Low     float64 `json:"low"`  // interval of NS; both are 0 below four setups
 	High    float64 `json:"high"` //
 }
 
@@ -78,6 +91,3 @@ func (p ScalingPoint) Use(of Resource) *Use {
 	}
 	return nil
 }
-
-// Unfair is the share of an equal one below which the slowest instance is told of.
-const Unfair = 0.8

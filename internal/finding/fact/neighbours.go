@@ -1,7 +1,6 @@
 package fact
 
-// Neighbours is what others did while a run was measured, as far as it matters
-// to what the run found.
+// Neighbours has the load of other processes while a run was measured, as far as it matters to its findings.
 type Neighbours struct {
 	Disks []DiskNeighbours `json:"disks,omitempty"` // those that others used most first; only where that matters
 	CPU   *CPUNeighbours   `json:"cpu,omitempty"`   // nil where it does not matter

@@ -1,15 +1,15 @@
 package fact
 
-// Noise is what equal things differed by under one workload: two copies of a
-// stack, the bring-ups of all stacks, and the trials of a bring-up.
+// Noise is the difference between equal things under one workload: two copies of a
+// stack, the setups of all stacks, and the trials of a setup.
 type Noise struct {
 	Workload string  `json:"workload"`
 	Twin     string  `json:"twin,omitempty"`    // the stack that the control is a copy of; "" where there is no control
 	Control  *Effect `json:"control,omitempty"` // the control against its twin; nil where there is none
 	// The parts of the variance of rates, as shares of a rate; nil when the run
 	// does not tell.
-	Within  *float64 `json:"within,omitempty"`  // between trials of one bring-up
-	Between *float64 `json:"between,omitempty"` // between bring-ups in a block, beyond that
+	Within  *float64 `json:"within,omitempty"`  // between trials of one setup
+	Between *float64 `json:"between,omitempty"` // between setups in a block, beyond that
 	Blocks  *float64 `json:"blocks,omitempty"`  // between blocks: regions of the disk, and hours
 	Text    string   `json:"text"`              // all of it in one line, for the place under a table
 }

@@ -9,10 +9,10 @@ type Confidence string
 const (
 	Sure     Confidence = "sure"      // every comparison that matters is decided
 	Likely   Confidence = "likely"    // some are not, or something besides the stacks was seen to matter
-	TooEarly Confidence = "too early" // fewer bring-ups than a comparison needs
+	TooEarly Confidence = "too early" // fewer setups than a comparison needs
 )
 
-// Recommendation is what the run says about the question which stack to take:
+// Recommendation is the run's answer to the question which stack to take:
 // facts, and the sentences that are made of them. The sentences have no
 // brackets, intervals or tests: those are for the tables and for Finding.Why.
 type Recommendation struct {
@@ -50,7 +50,7 @@ type DoubtKind string
 
 // The reasons to doubt.
 const (
-	DoubtFew        DoubtKind = "too few"    // bring-ups
+	DoubtFew        DoubtKind = "too few"    // setups
 	DoubtOpen       DoubtKind = "undecided"  // it is not known whether others are as fast
 	DoubtFaster     DoubtKind = "faster"     // another one is, under some workload
 	DoubtTwins      DoubtKind = "twins"      // two copies of one stack differ

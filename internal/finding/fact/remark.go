@@ -1,7 +1,6 @@
 package fact
 
-// Remark is what is said beside a finding: the name of its sentence, and the facts
-// which that is made of.
+// Remark is a sentence beside a finding: its name, and the facts that it is made of.
 type Remark struct {
 	Case  string `json:"case"`
 	Facts any    `json:"facts,omitempty"`

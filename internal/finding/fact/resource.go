@@ -2,19 +2,21 @@ package fact
 
 import "cmp"
 
-// Resource is what instances use.
+// Resource is a resource that instances use.
 type Resource string
 
 // The resources.
 const (
 	Memory     Resource = "memory"      // page cache: what does not fit is read from the device again
-	Processors Resource = "processors"  // of the miniature, or of the host
+	Processors Resource = "processors"  // of the scaled-down host, or of the host
 	OwnCPUs    Resource = "own cpus"    // the limit of each instance
 	Reads      Resource = "reads"       // of the device a second, against a limit
 	Writes     Resource = "writes"      //
 	ReadBytes  Resource = "read bytes"  //
 	WriteBytes Resource = "write bytes" //
-	Device     Resource = "device"      // itself: it had a request under way nearly always, and instances waited for it
+	IOs        Resource = "reads and writes"
+	IOBytes    Resource = "bytes read and written"
+	Device     Resource = "device" // itself: it had a request under way nearly always, and instances waited for it
 )
 
 // resources are how people call them, and what it means that one binds.
@@ -27,6 +29,8 @@ var resources = map[Resource][2]string{
 	Writes:     {"writes/s", "the writes that the device may do"},
 	ReadBytes:  {"bytes read/s", "the bytes that the device may read"},
 	WriteBytes: {"bytes written/s", "the bytes that the device may write"},
+	IOs:        {"reads and writes/s", "the reads and writes that the device may do"},
+	IOBytes:    {"bytes/s", "the bytes that the device may read and write"},
 	Device:     {"device", "the device itself"},
 }
 
@@ -36,7 +40,7 @@ func (r Resource) Word() string { return cmp.Or(resources[r][0], string(r)) }
 // Means tells what it means that the resource binds.
 func (r Resource) Means() string { return cmp.Or(resources[r][1], string(r)) }
 
-// Limit is what the resource is called as a limit: "reads a second".
+// Limit returns the resource's name as a limit: "reads a second".
 func (r Resource) Limit() string {
 	switch r {
 	case Processors:
@@ -49,6 +53,10 @@ func (r Resource) Limit() string {
 		return "writes a second"
 	case ReadBytes:
 		return "read bandwidth"
+	case IOs:
+		return "reads and writes a second"
+	case IOBytes:
+		return "bandwidth"
 	}
 	return "write bandwidth"
 }

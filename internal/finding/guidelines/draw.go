@@ -10,26 +10,15 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/levels"
 	"plimsoll/internal/finding/loadline"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/policies"
-	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published"
 	"plimsoll/internal/finding/tenants"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/finding/verdict"
-	"plimsoll/internal/plural"
-	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 	"plimsoll/internal/workload/ycsb"
-)
-
-const (
-	// drastic is what is kept at most of what a paper says degrades drastically: it saw 0.54.
-	drastic = 0.75
-	// fair is what is kept at least of what it says is slowed fairly, or by a tenth: it saw 0.85 to 0.90. What keeps
-	// less is in bad company.
-	fair = 0.8
-	// helps is by how much a faster drive has to be more for it to help.
-	helps = 1.25
 )
 
 // access is how a workload uses a drive.
@@ -47,11 +36,8 @@ func (a *adviser) accessOf(workload string) (of access) {
 		of.sequential = of.writes && (asked.Database == "cassandra" || asked.Database == "pebble")
 		return of
 	}
-	at := slices.IndexFunc(a.v.Run.Workloads, func(w result.Workload) bool { return w.Name == workload })
-	if at < 0 {
-		return of
-	}
-	pattern := a.v.Run.Workloads[at].Pattern
+	w, _ := a.v.Run.Workload(workload)
+	pattern := w.Pattern
 	of.random = strings.HasPrefix(pattern, "rand")
 	of.sequential = pattern == "read" || pattern == "write"
 	of.reads, of.writes = strings.HasSuffix(pattern, "read"), strings.HasSuffix(pattern, "write")
@@ -61,14 +47,14 @@ func (a *adviser) accessOf(workload string) (of access) {
 // neighbours advises what to put a tenant beside, by what it keeps of what it does alone.
 func (a *adviser) neighbours() {
 	for _, f := range tenants.Find(a.v) {
-		told, ok := f.Facts.(*tenants.Facts)
+		facts, ok := f.Facts.(*tenants.Facts)
 		if !ok {
 			continue
 		}
 		var all []tenants.Share
-		for _, m := range told.Tenants.Mixes {
+		for _, m := range facts.Tenants.Mixes {
 			for _, s := range m.Tenants {
-				if len(s.Beside) == 1 && known(s.Rate) {
+				if len(s.Beside) == 1 && hasInterval(s.Rate) {
 					all = append(all, s)
 				}
 			}
@@ -77,15 +63,15 @@ func (a *adviser) neighbours() {
 			first := func(o tenants.Share) bool { return o.Workload == s.Workload }
 			if slices.IndexFunc(all, first) == i {
 				of := slices.DeleteFunc(slices.Clone(all), func(o tenants.Share) bool { return !first(o) })
-				a.beside(s.Workload, told.Tenants, of)
+				a.adviseBeside(s.Workload, facts.Tenants, of)
 			}
 		}
 	}
 }
 
-// beside advises on one workload, by all that it was measured beside: of several numbers of a neighbour the most.
-func (a *adviser) beside(workload string, where tenants.Tenants, all []tenants.Share) {
-	neighbour := func(s tenants.Share) string { return a.called(s.Beside[0].Workload) }
+// adviseBeside advises on one workload, by all that it was measured beside: of several numbers of a neighbour the most.
+func (a *adviser) adviseBeside(workload string, where tenants.Tenants, all []tenants.Share) {
+	neighbour := func(s tenants.Share) string { return a.describeWorkload(s.Beside[0].Workload) }
 	slices.SortStableFunc(all, func(x, y tenants.Share) int { return y.Beside[0].Count - x.Beside[0].Count })
 	var of []tenants.Share
 	for _, s := range all {
@@ -99,9 +85,9 @@ func (a *adviser) beside(workload string, where tenants.Tenants, all []tenants.S
 	var bad, good, open []tenants.Share
 	for _, s := range of {
 		g.Evidence.Words = append(g.Evidence.Words, fmt.Sprintf("%d of %s beside %d of %s: %s of what it does alone", s.Count, workload,
-			s.Beside[0].Count, neighbour(s), prose.Ratio(s.Rate)))
+			s.Beside[0].Count, neighbour(s), s.Rate.WithInterval()))
 		switch {
-		case s.Loses && s.Rate.Ratio < fair:
+		case s.Loses && s.Rate.Ratio < threshold.FairShare:
 			bad = append(bad, s)
 		case s.Open:
 			open = append(open, s)
@@ -115,7 +101,7 @@ func (a *adviser) beside(workload string, where tenants.Tenants, all []tenants.S
 	}
 	switch {
 	case len(bad) > 0:
-		g.Text = fmt.Sprintf("Do not put %s beside %s here: it keeps %s of its rate", a.called(workload), neighbour(bad[0]), keeps(bad[0]))
+		g.Text = fmt.Sprintf("Do not put %s beside %s here: it keeps %s of its rate", a.describeWorkload(workload), neighbour(bad[0]), keeps(bad[0]))
 		for _, s := range bad[1:] {
 			g.Text += fmt.Sprintf(", and beside %s %s", neighbour(s), keeps(s))
 		}
@@ -124,14 +110,14 @@ func (a *adviser) beside(workload string, where tenants.Tenants, all []tenants.S
 		}
 		g.Text += "."
 	case len(good) > 0:
-		g.Text = fmt.Sprintf("%s may stand beside %s.", a.called(workload), list(good))
+		g.Text = fmt.Sprintf("%s may stand beside %s.", a.describeWorkload(workload), list(good))
 	default:
 		g.Open = true
-		g.Text = fmt.Sprintf("What %s keeps beside %s cannot be told yet: trials differ too much.", a.called(workload),
+		g.Text = fmt.Sprintf("What %s keeps beside %s is not known yet: trials differ too much.", a.describeWorkload(workload),
 			plural.List(open, neighbour))
 	}
-	if measured.ApartLimits(a.v.HostOf(of[0].Mix)) {
-		g.Mind = append(g.Mind, "the miniature limits reads and writes apart, so that readers and writers never compete for its drive")
+	if runview.ApartLimits(a.v.HostOf(of[0].Mix)) {
+		g.Mind = append(g.Mind, "the scaled-down host limits reads and writes apart, so that readers and writers never compete for its drive")
 		g.Papers = nil
 	}
 	a.add(g)
@@ -149,19 +135,19 @@ func (a *adviser) compareNeighbours(g *Guideline, s tenants.Share) {
 	}
 	switch {
 	case own.random && other.sequential && (own.reads && other.reads || own.writes && other.writes):
-		decide(notSequentialBesideRandom, e.High < drastic, e.Low > drastic)
+		decide(notSequentialBesideRandom, e.High < threshold.DrasticLoss, e.Low > threshold.DrasticLoss)
 	case own == other && own != (access{}):
-		decide(alikeIsFair, e.Low > fair, e.High < fair)
+		decide(alikeIsFair, e.Low > threshold.FairShare, e.High < threshold.FairShare)
 	case own.reads && other.writes || own.writes && other.reads:
-		decide(readersBesideWriters, e.Low > fair, e.High < fair)
+		decide(readersBesideWriters, e.Low > threshold.FairShare, e.High < threshold.FairShare)
 	}
 }
 
 // runs says in a few words what a workload does.
 func (a *adviser) runs(workload string) string { return cmp.Or(a.v.Runs(workload), workload) }
 
-// called is a workload with what it is: "T (TPC-C on MySQL)".
-func (a *adviser) called(workload string) string {
+// describeWorkload is a workload with what it is: "T (TPC-C on MySQL)".
+func (a *adviser) describeWorkload(workload string) string {
 	kind, _, _ := strings.Cut(a.v.Runs(workload), ",")
 	if kind == "" {
 		return workload
@@ -172,11 +158,11 @@ func (a *adviser) called(workload string) string {
 // number advises how many instances to run.
 func (a *adviser) number() {
 	for _, f := range loadline.Find(a.v) {
-		told, ok := f.Facts.(*loadline.Facts)
-		if !ok || told.Curve.Line.Instances == 0 || strings.Contains(told.Curve.Workload, " under ") {
+		facts, ok := f.Facts.(*loadline.Facts)
+		if !ok || facts.Curve.Line.Instances == 0 || strings.Contains(facts.Curve.Workload, " under ") {
 			continue
 		}
-		a.carries(told.Curve)
+		a.carries(facts.Curve)
 	}
 }
 
@@ -198,7 +184,7 @@ func (a *adviser) carries(c loadline.Curve) {
 	switch {
 	case c.Valley != nil:
 		g.Text = fmt.Sprintf("Run at most %s of %s here: %d do %s times as much as %d", plural.Count(c.Line.Instances, "instance"),
-			a.called(c.Workload), c.Valley.To, units.Times(c.Valley.Ratio), c.Valley.From)
+			a.describeWorkload(c.Workload), c.Valley.To, units.Times(c.Valley.Ratio), c.Valley.From)
 		memory := c.Valley.Cause == loadline.CauseMemory
 		if memory {
 			g.Text += ", since their data outgrow the memory"
@@ -210,15 +196,15 @@ func (a *adviser) carries(c loadline.Curve) {
 		}
 	case c.Open != "" && c.Line.Low == 0:
 		g.Open = true
-		g.Text = fmt.Sprintf("How many instances of %s to run here cannot be told yet: %d did most so far.", a.called(c.Workload), c.Best)
+		g.Text = fmt.Sprintf("How many instances of %s to run here is not known yet: %d did most so far.", a.describeWorkload(c.Workload), c.Best)
 	case c.Line.Instances == last.Instances:
 		g.Text = fmt.Sprintf("Run %s of %s here, and perhaps more: each that joined added throughput.",
-			plural.Count(last.Instances, "instance"), a.called(c.Workload))
+			plural.Count(last.Instances, "instance"), a.describeWorkload(c.Workload))
 		if own.writes && last.Binds != "" {
 			paper(writeUntilCPU, last.Binds == fact.Processors)
 		}
 	default:
-		g.Text = fmt.Sprintf("Run %s of %s here: more add nothing", plural.Count(c.Line.Instances, "instance"), a.called(c.Workload))
+		g.Text = fmt.Sprintf("Run %s of %s here: more add nothing", plural.Count(c.Line.Instances, "instance"), a.describeWorkload(c.Workload))
 		if last.Binds != "" {
 			g.Text += ", held back by " + last.Binds.Word()
 		}
@@ -233,11 +219,11 @@ func (a *adviser) carries(c loadline.Curve) {
 // limits advises which policies of limits to give instances.
 func (a *adviser) limits() {
 	for _, f := range policies.Find(a.v) {
-		told, ok := f.Facts.(*policies.Facts)
+		facts, ok := f.Facts.(*policies.Facts)
 		if !ok {
 			continue
 		}
-		p := told.Policies
+		p := facts.Policies
 		g := Guideline{Topic: Limits, About: fmt.Sprintf("%d of %s on %s", p.Instances, p.Workload, a.runs(p.Workload)),
 			Evidence: Evidence{Host: p.Host}}
 		var costly, free []policies.Policy
@@ -250,9 +236,9 @@ func (a *adviser) limits() {
 			case policies.CostNone, policies.CostGain:
 				free = append(free, one)
 			}
-			words := fmt.Sprintf("%s: %s of the throughput of none", one.Name, prose.Ratio(*one.Throughput))
+			words := fmt.Sprintf("%s: %s of the throughput of none", one.Name, one.Throughput.WithInterval())
 			if one.P99 != nil {
-				words += fmt.Sprintf(", %s of its p99", prose.Ratio(*one.P99))
+				words += fmt.Sprintf(", %s of its p99", one.P99.WithInterval())
 			}
 			g.Evidence.Words = append(g.Evidence.Words, words)
 		}
@@ -264,19 +250,20 @@ func (a *adviser) limits() {
 		switch {
 		case len(costly)+len(free) == 0:
 			g.Open = true
-			g.Text = fmt.Sprintf("What limits cost %d of %s cannot be told yet: trials differ too much.", p.Instances, a.called(p.Workload))
+			g.Text = fmt.Sprintf("What limits cost %d of %s is not known yet: trials differ too much.", p.Instances, a.describeWorkload(p.Workload))
 		case len(costly) == 0:
-			g.Text = fmt.Sprintf("Any of these limits is free for %d of %s here: %s.", p.Instances, a.called(p.Workload), plural.List(free, name))
+			g.Text = fmt.Sprintf("Any of these limits is free for %d of %s here: %s.", p.Instances, a.describeWorkload(p.Workload), plural.List(free, name))
 		default:
-			g.Text = fmt.Sprintf("Of limits on %d of %s, %s of throughput", p.Instances, a.called(p.Workload), plural.List(costly, lost))
+			g.Text = fmt.Sprintf("Of limits on %d of %s, %s of throughput", p.Instances, a.describeWorkload(p.Workload), plural.List(costly, lost))
 			if len(free) > 0 {
-				g.Text += fmt.Sprintf("; %s cost nothing that can be told", plural.And(plural.Words(free, name)))
+				g.Text += fmt.Sprintf("; %s cost nothing that is known", plural.And(plural.Words(free, name)))
 			}
 			g.Text += "."
 		}
-		if cost["cpu"] != "" && cost["mem"] != "" && !g.Open {
-			cheap := cost["cpu"] == policies.CostNone || cost["cpu"] == policies.CostGain
-			if cheap || cost["cpu"] == policies.CostSome {
+		processors := cmp.Or(cost["pin"], cost["cpu"]) // the paper pinned them
+		if processors != "" && cost["mem"] != "" && !g.Open {
+			cheap := processors == policies.CostNone || processors == policies.CostGain
+			if cheap || processors == policies.CostSome {
 				g.Papers = append(g.Papers, Relation{Published: processorsAlone, Agrees: cheap && cost["mem"] != policies.CostGain})
 			}
 		}
@@ -284,35 +271,35 @@ func (a *adviser) limits() {
 	}
 }
 
-// more advises what more of a limit of the miniature would buy.
+// more advises what more of a limit of the scaled-down host would buy.
 func (a *adviser) more() {
 	for _, f := range elasticity.Find(a.v) {
-		told, ok := f.Facts.(*elasticity.Facts)
+		facts, ok := f.Facts.(*elasticity.Facts)
 		if !ok {
 			continue
 		}
-		e := told.Elasticity
+		e := facts.Elasticity
 		g := Guideline{Topic: More, About: fmt.Sprintf("%d of %s on %s", e.Instances, e.Workload, a.runs(e.Workload)), Open: e.Open,
 			Evidence: Evidence{Host: e.Host}}
 		for _, w := range e.Limits {
 			for _, change := range []*elasticity.LimitChange{w.Less, w.More} {
 				if change != nil {
 					g.Evidence.Words = append(g.Evidence.Words, fmt.Sprintf("%s times the %s: %s of the throughput", units.Times(change.Factor),
-						w.Resource.Limit(), prose.Ratio(change.Rate)))
+						w.Resource.Limit(), change.Rate.WithInterval()))
 				}
 			}
 		}
 		word := func(r fact.Resource) string { return r.Limit() }
 		switch {
 		case e.Open:
-			g.Text = fmt.Sprintf("What more of the host would buy %d of %s cannot be told yet.", e.Instances, a.called(e.Workload))
+			g.Text = fmt.Sprintf("What more of the host would buy %d of %s is not known yet.", e.Instances, a.describeWorkload(e.Workload))
 		case len(e.Helps) > 0:
-			g.Text = fmt.Sprintf("For %d of %s, add %s first: more of it makes all do more.", e.Instances, a.called(e.Workload), plural.List(e.Helps, word))
+			g.Text = fmt.Sprintf("For %d of %s, add %s first: more of it makes all do more.", e.Instances, a.describeWorkload(e.Workload), plural.List(e.Helps, word))
 		case len(e.Needed) > 0:
-			g.Text = fmt.Sprintf("For %d of %s there is enough of everything; with less %s they do less.", e.Instances, a.called(e.Workload),
+			g.Text = fmt.Sprintf("For %d of %s there is enough of everything; with less %s they do less.", e.Instances, a.describeWorkload(e.Workload),
 				plural.List(e.Needed, word))
 		default:
-			g.Text = fmt.Sprintf("For %d of %s more of nothing that is limited helps.", e.Instances, a.called(e.Workload))
+			g.Text = fmt.Sprintf("For %d of %s more of nothing that is limited helps.", e.Instances, a.describeWorkload(e.Workload))
 		}
 		if first := append(slices.Clone(e.Helps), e.Needed...); len(first) > 0 && a.accessOf(e.Workload).reads {
 			g.Papers = append(g.Papers, Relation{Published: memoryFirst, Agrees: first[0] == fact.Memory})
@@ -324,12 +311,12 @@ func (a *adviser) more() {
 // levels advises at which level of a factor to run something.
 func (a *adviser) levels() {
 	for _, f := range levels.Find(a.v) {
-		told, ok := f.Facts.(*levels.Facts)
+		facts, ok := f.Facts.(*levels.Facts)
 		if !ok {
 			continue
 		}
-		for _, s := range told.Series {
-			a.level(told.Factor, s)
+		for _, s := range facts.Series {
+			a.level(facts.Factor, s)
 		}
 	}
 }
@@ -340,15 +327,15 @@ func (a *adviser) level(factor string, s levels.Series) {
 	for _, p := range s.Points {
 		words := fmt.Sprintf("%s %s: %s a second", factor, p.Level, units.Rate(p.Rate))
 		if p.Throughput != nil {
-			words += ", " + prose.Ratio(*p.Throughput) + " of " + first.Level
+			words += ", " + p.Throughput.WithInterval() + " of " + first.Level
 		}
 		g.Evidence.Words = append(g.Evidence.Words, words)
 	}
-	fast := func(p levels.Point) bool { return p.Throughput != nil && known(*p.Throughput) }
-	switch does := s.Does(); {
+	fast := func(p levels.Point) bool { return p.Throughput != nil && hasInterval(*p.Throughput) }
+	switch does := s.Effect(); {
 	case does == levels.Open:
 		g.Open = true
-		g.Text = fmt.Sprintf("What %s does to %s cannot be told yet.", factor, s.Name)
+		g.Text = fmt.Sprintf("What %s does to %s is not known yet.", factor, s.Name)
 	case does == levels.Level:
 		g.Text = fmt.Sprintf("%s gains nothing from another %s than %s.", s.Name, factor, first.Level)
 	case s.Best == 0:
@@ -357,12 +344,12 @@ func (a *adviser) level(factor string, s levels.Series) {
 		g.Text = fmt.Sprintf("Run %s with %s %s: it does %s times what it does with %s.", s.Name, factor, best.Level,
 			units.Times(best.Throughput.Ratio), first.Level)
 	}
-	mix := slices.IndexFunc(a.v.Run.Mixes, func(m result.Mix) bool { return m.Name == first.Mix })
+	mix, known := a.v.Run.Mix(first.Mix)
 	at := slices.IndexFunc(s.Points, func(p levels.Point) bool { return p.Level == "nvme" && fast(p) })
-	if factor == "media" && mix >= 0 && at >= 0 {
+	if factor == "media" && known && at >= 0 {
 		e := s.Points[at].Throughput
-		if reads := a.accessOf(a.v.Run.Mixes[mix].Tenants[0].Workload).reads; reads && (e.Low > helps || e.High < helps) {
-			g.Papers = append(g.Papers, Relation{Published: readsGain, Agrees: e.Low > helps})
+		if reads := a.accessOf(mix.Tenants[0].Workload).reads; reads && (e.Low > threshold.DriveHelps || e.High < threshold.DriveHelps) {
+			g.Papers = append(g.Papers, Relation{Published: readsGain, Agrees: e.Low > threshold.DriveHelps})
 		}
 	}
 	a.add(g)
@@ -371,14 +358,14 @@ func (a *adviser) level(factor string, s levels.Series) {
 // stacks advises which stack to keep data on.
 func (a *adviser) stacks() {
 	for _, f := range verdict.Find(a.v) {
-		told, ok := f.Facts.(verdict.Facts)
-		if !ok || f.Case != "recommendation" || told.Name == "" || told.Only || f.Recommendation == nil {
+		facts, ok := f.Facts.(verdict.Facts)
+		if !ok || f.Case != "recommendation" || facts.Name == "" || facts.OnlyCandidate || f.Recommendation == nil {
 			continue
 		}
 		g := Guideline{Topic: Stacks, About: a.v.Run.Experiment.Question, Open: f.Recommendation.Confidence == fact.TooEarly,
 			Text: f.Recommendation.Headline, Evidence: Evidence{Words: strings.Split(f.Why, "\n")}}
-		if told.Containers && !g.Open {
-			g.Papers = append(g.Papers, Relation{Published: volumes, Agrees: strings.HasSuffix(told.Line, "xfs > volume")})
+		if facts.ContainersMeasured && !g.Open {
+			g.Papers = append(g.Papers, Relation{Published: volumes, Agrees: strings.HasSuffix(facts.Line, "xfs > volume")})
 		}
 		a.add(g)
 	}
@@ -387,8 +374,8 @@ func (a *adviser) stacks() {
 // placed advises on drives of other hosts, and on several hosts, by what published results were judged on.
 func (a *adviser) placed() {
 	for _, f := range published.Find(a.v) {
-		told, ok := f.Facts.(published.Tested)
-		if !ok || f.Effect == nil || !known(*f.Effect) || told.Measured.Case == "" {
+		facts, ok := f.Facts.(published.Tested)
+		if !ok || f.Effect == nil || !hasInterval(*f.Effect) || facts.Measured.Case == "" {
 			continue
 		}
 		e := *f.Effect
@@ -396,9 +383,9 @@ func (a *adviser) placed() {
 		switch f.Claim.ID {
 		case "cas-nvmf-throughput":
 			g.Text = fmt.Sprintf("A drive of another host does %s of what one of this host does, for %s.", units.Percent(e.Ratio), f.Workload)
-			g.Papers = []Relation{{Published: remote, Agrees: e.Low > fair}}
+			g.Papers = []Relation{{Published: remote, Agrees: e.Low > threshold.FairShare}}
 		case "pl-44das-vs-6das":
-			c, _ := told.Measured.Facts.(published.Compared) // of such a result
+			c := facts.Compared
 			g.Text = fmt.Sprintf("%s of %s on each of two hosts with a drive do %s times what %d do on a host with two.",
 				plural.Count(c.Instances, "instance"), f.Workload, units.Times(e.Ratio), c.Than)
 			g.Papers = []Relation{{Published: spread, Agrees: e.Low > 1}}

@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/section"
+	"plimsoll/internal/units/plural"
 )
 
-// Topic is what a guideline is about.
+// Topic is the subject of a guideline.
 type Topic string
 
 // The topics, in the order in which they are shown.
@@ -46,12 +46,12 @@ type Guideline struct {
 	Mind     []string   `json:"mind,omitempty"` // what limits it
 }
 
-// Evidence is what a guideline was drawn from.
+// Evidence names a run that a guideline was drawn from.
 type Evidence struct {
 	Run        string    `json:"run"`
 	Experiment string    `json:"experiment"`
 	Started    time.Time `json:"started,omitzero"`
-	Host       string    `json:"host,omitempty"` // the miniature, for people; "" for the host itself
+	Host       string    `json:"host,omitempty"` // the scaled-down host, for people; "" for the host itself
 	Words      []string  `json:"words"`          // one for each thing that was measured
 	Older      []string  `json:"older,omitempty"`
 }
@@ -72,11 +72,12 @@ type Given struct {
 
 // Find draws guidelines from runs, in any order.
 func Find(runs []*result.Run) (g Given) {
+	g.Guidelines = []Guideline{} // in JSON, none is an empty list
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, func(a, b *result.Run) int { return b.Started.Compare(a.Started) })
 	at := map[string]int{}
 	for _, run := range runs {
-		told := of(run)
+		told := guidelinesOf(run)
 		if len(told) == 0 {
 			g.Silent++
 			continue
@@ -106,13 +107,13 @@ func Find(runs []*result.Run) (g Given) {
 
 // adviser draws guidelines from one run.
 type adviser struct {
-	v   *measured.View
+	v   *runview.View
 	out []Guideline
 }
 
-// of returns the guidelines of a run.
-func of(run *result.Run) []Guideline {
-	a := &adviser{v: measured.New(run)}
+// guidelinesOf returns the guidelines of a run.
+func guidelinesOf(run *result.Run) []Guideline {
+	a := &adviser{v: runview.New(run)}
 	for _, draw := range []func(){a.neighbours, a.number, a.limits, a.more, a.levels, a.stacks, a.placed} {
 		draw()
 	}
@@ -150,10 +151,10 @@ func (g Given) Summary() string {
 	}
 	text := fmt.Sprintf("%s from %s", plural.Count(len(g.Guidelines), "guideline"), plural.Count(g.Runs, "run"))
 	if agree+not > 0 {
-		text += fmt.Sprintf("; what papers advise holds here %s, and does not %s", times(agree), times(not))
+		text += fmt.Sprintf("; this agrees with papers %s, and contradicts them %s", times(agree), times(not))
 	}
 	if open > 0 {
-		text += fmt.Sprintf("; %d of them cannot be told yet", open)
+		text += fmt.Sprintf("; %d of them are not known yet", open)
 	}
 	return text + "."
 }
@@ -193,13 +194,13 @@ func (g Given) Sections() (all []*section.Section) {
 		}
 		if len(open) > 0 {
 			s.Remarks = append(s.Remarks, section.Remark{Warn: true,
-				Text: "Cannot be told yet, as bring-ups are too few or differ too much: " + strings.Join(open, "; ")})
+				Text: "Not known yet, as setups are too few or differ too much: " + strings.Join(open, "; ")})
 		}
 		if len(evidence.Rows) > 0 {
 			s.Tables = []section.Table{evidence}
 		}
 		if len(openly.Rows) > 0 {
-			s.Parts = []*section.Section{{Title: "What cannot be told yet: " + string(topic), Tables: []section.Table{openly}}}
+			s.Parts = []*section.Section{{Title: "Not known yet: " + string(topic), Tables: []section.Table{openly}}}
 		}
 		if len(s.Remarks) > 0 {
 			all = append(all, s)
@@ -211,7 +212,7 @@ func (g Given) Sections() (all []*section.Section) {
 // evidenceTable has a line for each guideline, and a row for each thing that was measured of it.
 func evidenceTable() section.Table {
 	return section.Table{Folded: true, Columns: []section.Column{
-		{Head: "evidence", Text: true, Means: "medians over bring-ups, and ratios with their 95% intervals"},
+		{Head: "evidence", Text: true, Means: "medians over setups, and ratios with their 95% intervals"},
 	}}
 }
 
@@ -219,7 +220,7 @@ func evidenceTable() section.Table {
 func (e Evidence) where() string {
 	text := e.Run
 	if e.Host != "" {
-		text += ", in a miniature of " + e.Host
+		text += ", in a scaled-down host of " + e.Host
 	}
 	if n := len(e.Older); n > 0 {
 		text += fmt.Sprintf("; %s it too", plural.Count(n, "other run")+plural.Choose(n, " is about", " are about"))
@@ -239,5 +240,5 @@ func (r Relation) String() string {
 	return fmt.Sprintf("%s (%s) advises: %s; that %s.", r.Paper, r.Where, r.Text, holds)
 }
 
-// known reports whether an effect is known well enough to advise on it.
-func known(e fact.Effect) bool { return e.Ratio > 0 && !e.TooFew && e.HasInterval() }
+// hasInterval reports whether an effect is known well enough to advise on it.
+func hasInterval(e fact.Effect) bool { return e.Ratio > 0 && !e.TooFew && e.HasInterval() }

@@ -8,16 +8,16 @@ import (
 	"time"
 
 	"plimsoll/internal/result"
-	"plimsoll/internal/story"
+	"plimsoll/internal/testkit/runtest"
 )
 
-func told(t *testing.T, file string, change ...string) *result.Run {
+func readStory(t *testing.T, file string, change ...string) *result.Run {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := story.Tell(t, strings.NewReplacer(change...).Replace(string(text)))
+	run := runtest.Tell(t, strings.NewReplacer(change...).Replace(string(text)))
 	run.ID, run.Experiment.Name = file, "told"
 	return run
 }
@@ -47,7 +47,9 @@ func TestGuidelines(t *testing.T) {
 		"beside disk Wx1 RWx1 990/{500|990} 991/{501|991} 992/{502|992} 993/{503|993} 994/{504|994} 995/{505|995}\n" +
 		"beside disk Wx1 RRx1 900/{900|400} 901/{901|401} 902/{902|402} 903/{903|403} 904/{904|404} 905/{905|405}\n" +
 		"beside disk Wx1 SWx1 900/{900|400} 901/{901|401} 902/{902|402} 903/{903|403} 904/{904|404} 905/{905|405}\n"
-	tell := func(head, data string, second bool) *result.Run { return story.Tell(t, head+story.Pick(data, second)) }
+	tell := func(head, data string, second bool) *result.Run {
+		return runtest.Tell(t, head+runtest.Pick(data, second))
+	}
 	for _, c := range []struct {
 		what  string
 		run   *result.Run
@@ -61,26 +63,26 @@ func TestGuidelines(t *testing.T) {
 			"RR may stand beside W, where it keeps 90%. +readers-beside-writers RR beside W",
 			"SW may stand beside W, where it keeps 90%. +alike-is-fair SW beside W",
 		}},
-		{"other neighbours", tell(mixed, beside, true), Neighbours, []string{
+		{"other neighbors", tell(mixed, beside, true), Neighbours, []string{
 			"RW may stand beside W, where it keeps 99.00%. -not-sequential-beside-random RW beside W",
 			"Do not put RR beside W here: it keeps 40% of its rate. -readers-beside-writers RR beside W",
 			"Do not put SW beside W here: it keeps 40% of its rate. -alike-is-fair SW beside W",
 		}},
-		{"a valley", story.Density(false), Number, []string{
+		{"a valley", runtest.Density(false), Number, []string{
 			"Run at most 5 instances of C here: 8 do 0.28 times as much as 5, since their data outgrow the memory. +balance " +
 				"+before-the-valley",
 		}},
-		{"limits of a miniature", story.Density(true), More, []string{
+		{"limits of a scaled-down host", runtest.Density(true), More, []string{
 			"For 5 of C, add memory first: more of it makes all do more. +memory-first",
 		}},
-		{"policies", told(t, "../policies/testdata/policies.story"), Limits, []string{
-			"Of limits on 4 of C, all costs 83% and mem costs 50% of throughput; cpu cost nothing that can be told. +processors-alone",
+		{"policies", readStory(t, "../policies/testdata/policies.story"), Limits, []string{
+			"Of limits on 4 of C, all costs 83% and mem costs 50% of throughput; cpu cost nothing that is known. +processors-alone",
 		}},
-		{"a faster drive", told(t, "../levels/testdata/levels.story"), Drives, []string{
+		{"a faster drive", readStory(t, "../levels/testdata/levels.story"), Drives, []string{
 			"Run C-1 with media nvme: it does 6.9 times what it does with sata. +reads-gain",
 			"D-1 gains nothing from another media than sata. -reads-gain",
 		}},
-		{"users", told(t, "../levels/testdata/users.story"), Drives, []string{
+		{"users", readStory(t, "../levels/testdata/users.story"), Drives, []string{
 			"Run T-1 with users 10: it does 3.0 times what it does with 1.",
 		}},
 		{"two hosts", tell("stack one: loop > xfs > volume\nstack two: loop > xfs > volume\n"+
@@ -99,10 +101,10 @@ func TestGuidelines(t *testing.T) {
 	}
 }
 
-// Where readers and writers of a miniature never compete, no paper is agreed or disagreed with, and that is said.
+// Where readers and writers of a scaled-down host never compete, no paper is agreed or disagreed with, and that is said.
 func TestAMiniatureThatLimitsReadsAndWritesApart(t *testing.T) {
 	for limits, apart := range map[string]bool{"reads=1000 writes=1000": true, "reads=1000": false, "memory=400": false} {
-		run := told(t, "../tenants/testdata/neighbours.story", "cpus=2 memory=400 reads=1500", limits)
+		run := readStory(t, "../tenants/testdata/neighbours.story", "cpus=2 memory=400 reads=1500", limits)
 		for _, g := range Find([]*result.Run{run}).Guidelines {
 			said := slices.ContainsFunc(g.Mind, func(m string) bool { return strings.Contains(m, "never compete") })
 			if g.Topic == Neighbours && (said != apart || apart && len(g.Papers) > 0) {
@@ -118,7 +120,7 @@ func TestTheNewestRunThatTellsCounts(t *testing.T) {
 		run.Started, run.ID = time.Date(2026, 11, day, 0, 0, 0, 0, time.UTC), id
 		return run
 	}
-	users := func() *result.Run { return told(t, "../levels/testdata/users.story") }
+	users := func() *result.Run { return readStory(t, "../levels/testdata/users.story") }
 	few := func() *result.Run {
 		run := users()
 		run.Trials = slices.DeleteFunc(run.Trials, func(t result.Trial) bool { return t.Block > 1 })
@@ -148,7 +150,7 @@ func TestTheNewestRunThatTellsCounts(t *testing.T) {
 
 // Each guideline has its evidence, a section shows it, and the papers' are told apart by their ids.
 func TestEvidenceIsShown(t *testing.T) {
-	g := Find([]*result.Run{story.Density(false), told(t, "../policies/testdata/policies.story")})
+	g := Find([]*result.Run{runtest.Density(false), readStory(t, "../policies/testdata/policies.story")})
 	shown := ""
 	for _, s := range g.Sections() {
 		for _, r := range s.Remarks {
@@ -163,7 +165,7 @@ func TestEvidenceIsShown(t *testing.T) {
 	}
 	for _, one := range g.Guidelines {
 		if one.Open && len(one.Papers) > 0 {
-			t.Errorf("it tells nothing yet, and what papers advise of it: %+v", one)
+			t.Errorf("it shows nothing yet, and what papers advise of it: %+v", one)
 		}
 		if len(one.Evidence.Words) == 0 || one.Evidence.Run == "" || !strings.Contains(shown, one.Text) ||
 			!strings.Contains(shown, one.Evidence.Words[0]) || !strings.Contains(shown, one.Evidence.Run) {

@@ -10,13 +10,13 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stack/line"
 )
 
-// Facts are what is known of a stack that memory answered.
+// Facts are the facts of a stack that the page cache answered for.
 type Facts struct {
 	Served  *fact.Served `json:"served"`            // how many of fio's I/Os the device served
 	Judged  string       `json:"judged,omitempty"`  // the check's own words on the worst trial
@@ -25,7 +25,7 @@ type Facts struct {
 }
 
 // Find names every stack that answered from memory.
-func Find(v *measured.View) []fact.Finding {
+func Find(v *runview.View) []fact.Finding {
 	var out []fact.Finding
 	for _, w := range v.Workloads {
 		if v.Together(w.Name) {
@@ -36,20 +36,20 @@ func Find(v *measured.View) []fact.Finding {
 			if c.Source() != result.SourceMemory {
 				continue
 			}
-			facts := Facts{Served: measured.Served(c), Judged: judged(c), Cause: cacheOf(c.Stack)}
-			if measured.Buffered(w) {
+			facts := Facts{Served: runview.Served(c), Judged: judged(c), Cause: cacheOf(c.Stack)}
+			if runview.Buffered(w) {
 				facts.Cause = "asked for"
 			}
 			f := fact.Finding{
 				ID: "illusion/" + c.Stack.Name + "/" + w.Name, Case: "illusion", Kind: fact.KindIllusion, Workload: w.Name, Stacks: []string{c.Stack.Name},
-				Evidence: measured.Points(c),
-				Caveats:  measured.MarksOf(c),
+				Evidence: runview.Points(c),
+				Caveats:  runview.MarksOf(c),
 			}
 			if honest, fastest := yardstick(v, r); honest != nil {
 				e, ok := v.Compare(c, honest)
 				if ok {
 					f.Effect, facts.Fastest = &e, fastest
-					f.Evidence = measured.Points(c, honest)
+					f.Evidence = runview.Points(c, honest)
 					prose.RemarkTooFew(&f, e)
 				}
 			}
@@ -64,7 +64,7 @@ func Find(v *measured.View) []fact.Finding {
 
 // yardstick is the honest stack that an illusion is held against: the
 // baseline, or else the fastest.
-func yardstick(v *measured.View, r measured.Ranking) (c *measured.Cell, fastest bool) {
+func yardstick(v *runview.View, r runview.Ranking) (c *runview.Cell, fastest bool) {
 	for _, c := range r.Honest {
 		if c.Stack.Name == v.Run.Experiment.Baseline {
 			return c, false
@@ -78,7 +78,7 @@ func yardstick(v *measured.View, r measured.Ranking) (c *measured.Cell, fastest 
 
 // judged returns the honesty check's own words on the trial of which memory
 // served most.
-func judged(c *measured.Cell) string {
+func judged(c *runview.Cell) string {
 	var judgements []*result.Honesty
 	for _, t := range c.Trials {
 		if t.Honesty() != nil && t.Honesty().Source == result.SourceMemory {
@@ -89,7 +89,7 @@ func judged(c *measured.Cell) string {
 		return ""
 	}
 	byDevice := func(h *result.Honesty) float64 {
-		if h.Ratio == nil || !measured.Finite(*h.Ratio) {
+		if h.Ratio == nil || !runview.Finite(*h.Ratio) {
 			return math.Inf(1)
 		}
 		return *h.Ratio
@@ -101,34 +101,34 @@ func judged(c *measured.Cell) string {
 }
 
 // cacheOf names the part of a stack that answers from memory: a key of caches.
-func cacheOf(s *measured.Stack) string {
-	source, fileSystem, view := measured.Split(s.Parsed)
+func cacheOf(s *runview.Stack) string {
+	source, fileSystem, view := runview.Split(s.Parsed)
 	if source == nil {
 		source = &line.Node{}
 	}
 	asked, _ := source.Option("direct-io")
 	_, cold := source.Option("cold")
 	switch {
-	case view != nil && view.Name == measured.NodeFuse:
+	case view != nil && view.Name == runview.NodeFuse:
 		return "fuse"
-	case view != nil && view.Name == measured.NodeDeviceMapper && fileSystem != nil:
+	case view != nil && view.Name == runview.NodeDeviceMapper && fileSystem != nil:
 		return "loop-lvm"
-	case source.Name == measured.NodeTmpfs:
+	case source.Name == runview.NodeTmpfs:
 		return "tmpfs"
-	case source.Name == measured.NodeLoop && asked != "off" && readBack(s, "loop direct-io", asked) == "off":
+	case source.Name == runview.NodeLoop && asked != "off" && readBack(s, "loop direct-io", asked) == "off":
 		return "loop refused"
-	case source.Name == measured.NodeLoop && asked == "off" && cold:
+	case source.Name == runview.NodeLoop && asked == "off" && cold:
 		return "loop cold"
-	case source.Name == measured.NodeLoop && asked == "off":
+	case source.Name == runview.NodeLoop && asked == "off":
 		return "loop"
-	case source.Name == measured.NodeDir:
+	case source.Name == runview.NodeDir:
 		return "directory"
 	}
 	return "unknown"
 }
 
 // readBack returns what was read back from the host, or else what was declared.
-func readBack(s *measured.Stack, name, declared string) string {
+func readBack(s *runview.Stack, name, declared string) string {
 	for _, f := range s.Facts {
 		if f.Name == name {
 			return f.Value

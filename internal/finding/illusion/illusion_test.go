@@ -3,8 +3,8 @@ package illusion
 import (
 	"testing"
 
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stack/line"
 )
 
@@ -24,7 +24,7 @@ func TestCauseOfAnIllusion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &measured.Stack{Parsed: l}
+		s := &runview.Stack{Parsed: l}
 		if c.directIO != "" {
 			s.Facts = []result.Fact{{Name: "loop direct-io", Value: c.directIO}}
 		}

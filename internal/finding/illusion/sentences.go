@@ -4,11 +4,10 @@ import (
 	"fmt"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/units"
 )
 
-// why says what the rate of an illusion would make one believe, and which cache it is.
+// why says what one would conclude from the rate of an illusion, and which cache it is.
 func (f Facts) why(rate float64, against *fact.Effect) string {
 	said := fmt.Sprintf("Its %s IOPS say nothing about the device.", units.Rate(rate))
 	if against != nil {
@@ -16,8 +15,8 @@ func (f Facts) why(rate float64, against *fact.Effect) string {
 		if f.Fastest {
 			what = "the fastest honest stack"
 		}
-		said = fmt.Sprintf("Its %s IOPS would make one believe in %s of %s, %s.", units.Rate(rate), prose.ShortRatio(*against),
-			against.Baseline, what)
+		said = fmt.Sprintf("Without this check you would conclude %s of %s, %s, from its %s IOPS.", against.Written(),
+			against.Baseline, what, units.Rate(rate))
 	}
 	if f.Judged != "" {
 		said += " In one trial, " + f.Judged + "."
@@ -42,6 +41,6 @@ var caches = map[string]string{
 		"the option out.",
 	"directory": "The directory lies in memory, or on a file system that caches O_DIRECT. Name a directory on a local disk, " +
 		"and see that the workload has direct: true.",
-	"unknown": "Which cache answered cannot be told from the stack. See that the workload has direct: true, and make its " +
+	"unknown": "The stack does not show which cache answered. See that the workload has direct: true, and make its " +
 		"files larger than the host's memory.",
 }

@@ -8,20 +8,21 @@ import (
 	"strconv"
 	"strings"
 
-	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/section"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
-// Facts is what is found of mixes that differ in one factor.
+// Facts are the findings on mixes that differ in one factor.
 type Facts struct {
-	Factor string   `json:"factor"`
-	Series []Series `json:"series"`
+	Factor   string   `json:"factor"`
+	Series   []Series `json:"series"`
+	Imported bool     `json:"imported,omitempty"` // they were measured elsewhere, and hosts are those hosts
 
 	rate string // what throughput is counted in: "ops/s"
 }
@@ -33,28 +34,21 @@ type Series struct {
 	Best   int     `json:"best"` // the point with the most throughput
 }
 
-// Point is what a mix did at one level. Values are medians of bring-ups.
+// Point has the measurements of a mix at one level. Values are medians of setups.
 type Point struct {
-	Level    string `json:"level"`
-	Mix      string `json:"mix"`
-	Stack    string `json:"stack,omitempty"` // "" for mixes that name their own
-	Host     string `json:"host,omitempty"`  // the miniature, for people; "" for the host itself
-	BringUps int    `json:"bring_ups"`
+	Level string `json:"level"`
+	Stack string `json:"stack,omitempty"` // "" for mixes that name their own
+	Host  string `json:"host,omitempty"`  // the scaled-down host, for people; "" for the host itself
 
-	Rate        float64 `json:"rate"` // of all together, per second
-	Low         float64 `json:"low"`  // of its interval; both are 0 where bring-ups are too few for one
-	High        float64 `json:"high"`
-	P99NS       float64 `json:"p99_ns"`       // 0 where it is not known
-	DeviceBytes float64 `json:"device_bytes"` // that devices moved, per second
-	CPUs        float64 `json:"cpus"`         // at work, of all instances
-	Waiting     float64 `json:"waiting"`      // share of the time in which an instance waited for I/O
-
-	Throughput *fact.Effect `json:"throughput,omitempty"` // against the first level; nil for that itself
-	P99        *fact.Effect `json:"p99,omitempty"`
+	fact.Summary         // against the first level
+	Low          float64 `json:"low"` // interval of Rate; both are 0 where setups are too few for one
+	High         float64 `json:"high"`
+	CPUs         float64 `json:"cpus"`    // at work, of all instances
+	Waiting      float64 `json:"waiting"` // share of the time in which an instance waited for I/O
 }
 
-// Find says what each factor does.
-func Find(v *measured.View) (out []fact.Finding) {
+// Find returns a finding for each factor.
+func Find(v *runview.View) (out []fact.Finding) {
 	for _, of := range v.Levelled() {
 		f, told := find(v, of)
 		f.Section = told.section()
@@ -63,56 +57,44 @@ func Find(v *measured.View) (out []fact.Finding) {
 	return out
 }
 
-func find(v *measured.View, of measured.Levelled) (fact.Finding, *Facts) {
-	told := &Facts{Factor: of.Factor}
-	var cells []*measured.Cell
+func find(v *runview.View, of runview.Levelled) (fact.Finding, *Facts) {
+	told := &Facts{Factor: of.Factor, Imported: v.Run.Imported != nil}
+	var cells []*runview.Cell
 	var effects []*fact.Effect
 	for _, s := range of.Series {
 		one := Series{Name: s.Name}
-		for i, c := range s.Cells {
-			p := pointOf(v, s.Names[i], c)
-			if i > 0 {
-				first := s.Cells[0]
-				rate, _ := v.Effect(measured.IOPS, p.Mix, first.Workload.Name, c.Rates, first.Rates)
-				p.Throughput = &rate
-				effects = append(effects, p.Throughput)
-				if e, ok := v.Effect("p99", p.Mix, first.Workload.Name, c.Sample(samples.P99), first.Sample(samples.P99)); ok {
-					p.P99 = &e
-					effects = append(effects, p.P99)
-				}
-			}
+		var first *runview.Cell
+		for i, level := range s.Levels {
+			p := pointOf(v, level, first)
+			first = s.Levels[0].Cell
+			effects = append(effects, p.Throughput, p.P99)
 			if one.Points = append(one.Points, p); p.Rate > one.Points[one.Best].Rate {
 				one.Best = i
 			}
 		}
-		cells = append(cells, s.Cells...)
+		cells = append(cells, s.Cells()...)
 		told.Series = append(told.Series, one)
 	}
-	measured.AdjustTogether(effects)
-	told.rate = measured.RateUnit(cells...)
+	runview.AdjustTogether(effects)
+	told.rate = runview.RateUnit(cells...)
 	names := plural.Words(told.Series, func(s Series) string { return s.Name })
 	return fact.Finding{
 		ID: "levels/" + told.Factor + "/" + strings.Join(names, "+"), Case: "levels", Kind: fact.KindScaling, Facts: told,
-		Title: told.says(), Why: told.why(), Evidence: measured.Points(cells...), Caveats: measured.MarksOf(cells...),
+		Title: told.summary(), Why: told.why(), Evidence: runview.Points(cells...), Caveats: runview.MarksOf(cells...),
 	}, told
 }
 
-func pointOf(v *measured.View, level string, c *measured.Cell) Point {
-	of := measured.PointOf(c, 1)
-	p := Point{Level: level, Mix: c.Workload.Name, Stack: c.Stack.Name, BringUps: c.Point.N, Rate: of.Rate, Low: of.RateLow,
-		High: of.RateHigh, P99NS: of.P99NS, CPUs: of.CPUs, Waiting: of.IOPressure}
-	if host := v.HostOf(p.Mix); host != nil {
-		p.Host = host.String()
-	}
-	if moved := c.DeviceBandwidth(); len(moved) > 0 {
-		p.DeviceBytes = stats.Median(moved.Means())
-	}
-	return p
+func pointOf(v *runview.View, level runview.Level, first *runview.Cell) Point {
+	c := level.Cell
+	host := v.HostOf(c.Workload.Name)
+	used := v.PointOf(host, c)
+	return Point{Level: level.Name, Stack: c.Stack.Name, Host: runview.HostText(host), Summary: v.Summary(c, first),
+		Low: used.RateLow, High: used.RateHigh, CPUs: used.CPUs, Waiting: used.IOPressure}
 }
 
 // Verdict draws the verdict of a run that asks what one factor does: all of its mixes differ in it, on a host that was
 // quiet or not. ok is false for any other run.
-func Verdict(v *measured.View, quiet bool) (f fact.Finding, told *Facts, ok bool) {
+func Verdict(v *runview.View, quiet bool) (f fact.Finding, told *Facts, ok bool) {
 	all := v.Levelled()
 	if len(all) != 1 {
 		return f, nil, false
@@ -125,11 +107,11 @@ func Verdict(v *measured.View, quiet bool) (f fact.Finding, told *Facts, ok bool
 	}
 	f.ID, f.Case, f.Kind = "recommendation", "levels", fact.KindRecommendation
 	f.Recommendation = &fact.Recommendation{Confidence: told.confidence(quiet)}
-	f.Title = prose.Capital(string(f.Recommendation.Confidence)) + ": " + told.says()
+	f.Title = prose.Capital(string(f.Recommendation.Confidence)) + ": " + told.summary()
 	if f.Recommendation.Confidence == fact.TooEarly {
 		f.Title = fmt.Sprintf("Too early to say what %s does: trials differ too much", told.Factor)
 		if told.tooFew() {
-			f.Title = fmt.Sprintf("Too early to say what %s does: it takes %d bring-ups of each to tell chance from the rest", told.Factor,
+			f.Title = fmt.Sprintf("Too early to say what %s does: it takes %d setups of each to separate effects from chance", told.Factor,
 				stats.FewestPairs)
 		}
 	}
@@ -149,7 +131,7 @@ func (f *Facts) has(mix string) bool {
 
 // confidence is how sure it is what the factor does.
 func (f *Facts) confidence(quiet bool) fact.Confidence {
-	open := f.of(Open)
+	open := f.withEffect(Open)
 	switch {
 	case f.tooFew(), len(open) == len(f.Series):
 		return fact.TooEarly
@@ -159,25 +141,25 @@ func (f *Facts) confidence(quiet bool) fact.Confidence {
 	return fact.Sure
 }
 
-// tooFew reports whether some level has too few bring-ups to tell anything.
+// tooFew reports whether some level has too few setups to tell anything.
 func (f *Facts) tooFew() bool {
 	return slices.ContainsFunc(f.Series, func(s Series) bool {
 		return slices.ContainsFunc(s.Points, func(p Point) bool { return p.Throughput != nil && p.Throughput.TooFew })
 	})
 }
 
-// Does is what a factor does to a series.
-type Does string
+// FactorEffect classifies the effect of a factor on a series.
+type FactorEffect string
 
-// What it does.
+// The effects of a factor.
 const (
-	Changes Does = "changes" // it does more at some level than at another
-	Level   Does = "level"   // a large change is ruled out
-	Open    Does = "open"    // it may change much, and may change nothing
+	Changes FactorEffect = "changes" // it does more at some level than at another
+	Level   FactorEffect = "level"   // a large change is ruled out
+	Open    FactorEffect = "open"    // it may change much, and may change nothing
 )
 
-// Does is what the factor does to the series, as far as can be told from chance.
-func (s Series) Does() Does {
+// Effect returns the effect of the factor on the series, as far as it is significant.
+func (s Series) Effect() FactorEffect {
 	does := Level
 	for _, p := range s.Points {
 		switch e := p.Throughput; {
@@ -186,22 +168,22 @@ func (s Series) Does() Does {
 			return Open
 		case e.Differs && (s.Best == 0 || s.Points[s.Best].Throughput.Differs):
 			return Changes
-		case !e.HasInterval() || e.Low < 1-measured.MayMatter || e.High > 1+measured.MayMatter:
+		case runview.MayBeLarge(*e):
 			does = Open
 		}
 	}
 	return does
 }
 
-// of are the series to which the factor does something.
-func (f *Facts) of(does Does) (all []Series) {
-	return slices.DeleteFunc(slices.Clone(f.Series), func(s Series) bool { return s.Does() != does })
+// withEffect returns the series that the factor has an effect on.
+func (f *Facts) withEffect(effect FactorEffect) (all []Series) {
+	return slices.DeleteFunc(slices.Clone(f.Series), func(s Series) bool { return s.Effect() != effect })
 }
 
-// says has the best level of each series, and what it is of the first one.
-func (f *Facts) says() string {
+// summary has the best level of each series, and what it is of the first one.
+func (f *Facts) summary() string {
 	var clauses []string
-	for _, s := range f.of(Changes) {
+	for _, s := range f.withEffect(Changes) {
 		first, best := s.Points[0], s.Points[s.Best]
 		clause := fmt.Sprintf("%s does most at %s %s, %s a second", s.Name, f.Factor, best.Level, units.Rate(best.Rate))
 		if s.Best > 0 {
@@ -210,12 +192,12 @@ func (f *Facts) says() string {
 		clauses = append(clauses, clause)
 	}
 	name := func(s Series) string { return s.Name }
-	if level := f.of(Level); len(level) > 0 {
+	if level := f.withEffect(Level); len(level) > 0 {
 		clauses = append(clauses, fmt.Sprintf("%s %s about as much at each level of %s", plural.List(level, name),
 			plural.Choose(len(level), "does", "do"), f.Factor))
 	}
-	if open := f.of(Open); len(open) > 0 {
-		clauses = append(clauses, fmt.Sprintf("what %s does to %s cannot be told yet", f.Factor, plural.List(open, name)))
+	if open := f.withEffect(Open); len(open) > 0 {
+		clauses = append(clauses, fmt.Sprintf("what %s does to %s is not known yet", f.Factor, plural.List(open, name)))
 	}
 	return strings.Join(clauses, "; ")
 }
@@ -236,18 +218,18 @@ func (f *Facts) why() string {
 // section has a table of all mixes, and a figure: curves where levels are numbers, and ratios else.
 func (f *Facts) section() *section.Section {
 	s := &section.Section{Title: "What " + f.Factor + " does", Tables: []section.Table{f.table().Known()},
-		Note: "Medians over bring-ups; ratios are to the first level, in the same blocks, and ~ for no significant difference."}
+		Note: "Medians over setups; ratios are to the first level, in the same rounds, and ~ for no significant difference."}
 	if host := f.host(); host != "" {
-		s.Note += " All in a miniature of " + host + "."
+		s.Note += " " + prose.Inside(host, f.Imported)
 	}
 	var held []prose.Held
 	numbers := true
 	for _, one := range f.Series {
 		for _, p := range one.Points {
-			s.Covers = append(s.Covers, samples.Point{Stack: p.Stack, Mix: p.Mix})
+			s.Covers = append(s.Covers, result.Point{Stack: p.Stack, Mix: p.Mix})
 			if p.Throughput != nil {
 				held = append(held, prose.Held{Name: one.Name + " at " + p.Level, Against: one.Points[0].Level,
-					Text: p.Mix + " against " + one.Points[0].Mix, Throughput: p.Throughput, P99: p.P99})
+					Text: p.Mix + " against " + one.Points[0].Mix, Summary: p.Summary})
 			}
 			_, err := strconv.ParseFloat(p.Level, 64)
 			numbers = numbers && err == nil
@@ -255,11 +237,11 @@ func (f *Facts) section() *section.Section {
 	}
 	if s.Figures = prose.Ratios(held); numbers {
 		s.Figures = []section.Figure{
-			f.over("Throughput, "+f.rate, section.Axis{Of: section.Count}, func(p Point) section.Mark {
+			f.levelFigure("Throughput, "+f.rate, section.Axis{Of: section.Count}, func(p Point) section.Mark {
 				return section.Mark{Y: p.Rate, Low: p.Low, High: p.High}
 			}),
-			f.over("p99", section.Axis{Of: section.Latency, Log: true}, func(p Point) section.Mark { return section.Mark{Y: p.P99NS} }),
-			f.over("Disk bandwidth", section.Axis{Of: section.Bandwidth}, func(p Point) section.Mark {
+			f.levelFigure("p99", section.Axis{Of: section.Latency, Log: true}, func(p Point) section.Mark { return section.Mark{Y: p.P99NS} }),
+			f.levelFigure("Disk bandwidth", section.Axis{Of: section.Bandwidth}, func(p Point) section.Mark {
 				return section.Mark{Y: p.DeviceBytes}
 			}),
 		}
@@ -267,7 +249,7 @@ func (f *Facts) section() *section.Section {
 	return s
 }
 
-// host is the miniature that all mixes run in; "" where they run in several, or in none.
+// host is the scaled-down host that all mixes run in; "" where they run in several, or in none.
 func (f *Facts) host() string {
 	host := f.Series[0].Points[0].Host
 	for _, s := range f.Series {
@@ -278,8 +260,8 @@ func (f *Facts) host() string {
 	return host
 }
 
-// over draws a value over the levels, which are numbers: a line for each series.
-func (f *Facts) over(title string, y section.Axis, mark func(Point) section.Mark) section.Figure {
+// levelFigure draws a value over the levels, which are numbers: a line for each series.
+func (f *Facts) levelFigure(title string, y section.Axis, mark func(Point) section.Mark) section.Figure {
 	fig := section.Figure{Title: title, X: section.Axis{Label: f.Factor, Of: section.Count, Each: true}, Y: y}
 	for _, one := range f.Series {
 		line := section.Series{Name: one.Name}
@@ -301,14 +283,18 @@ func (f *Facts) table() section.Table {
 	t := section.Table{Columns: []section.Column{
 		{Head: "mixes", Text: true}, {Head: f.Factor, Text: true},
 		{Head: f.rate, Means: "of all together"}, {Head: "interval", Drop: 2},
-		{Head: "against first", Means: "ratio to the first level, in the same blocks, and ~ where that is no significant difference"},
+		{Head: "against first", Means: "ratio to the first level, in the same rounds, and ~ where that is no significant difference"},
 		{Head: "p99"}, {Head: "disk", Means: "what devices read and wrote a second"},
 		{Head: "CPUs", Means: "at work", Drop: 4},
 		{Head: "waiting", Means: "share of the time in which an instance waited for I/O", Drop: 3},
 	}}
 	hosts := f.host() == ""
 	if hosts {
-		t.Columns = append(t.Columns, section.Column{Head: "host", Text: true, Means: "the miniature", Drop: 1})
+		means := "the scaled-down host"
+		if f.Imported {
+			means = "that it was measured on"
+		}
+		t.Columns = append(t.Columns, section.Column{Head: "host", Text: true, Means: means, Drop: 1})
 	}
 	for _, one := range f.Series {
 		for i, p := range one.Points {

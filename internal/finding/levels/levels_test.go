@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/levels"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/story"
+	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
+	"plimsoll/internal/testkit/runtest"
 )
 
 //go:embed testdata/levels.story
@@ -20,7 +20,7 @@ var users string
 
 // What differs in names is a table, ratios and a sentence for each series.
 func TestNamedLevels(t *testing.T) {
-	v := measured.New(story.Tell(t, media))
+	v := runview.New(runtest.Tell(t, media))
 	found := levels.Find(v)
 	if len(found) != 1 {
 		t.Fatalf("%+v", found)
@@ -32,12 +32,12 @@ func TestNamedLevels(t *testing.T) {
 		"D-1|sata|802|799 to 806|-|2.00 ms|-|0.0100|300 reads/s",
 		"D-1|nvme|802|799 to 805|~|2.00 ms|-|0.0100|3000 reads/s",
 	}
-	for i, got := range story.Rows(s.Tables[0]) {
+	for i, got := range runtest.Rows(s.Tables[0]) {
 		if got != want[i] {
 			t.Errorf("row %d says\n%s, want\n%s", i, got, want[i])
 		}
 	}
-	if len(s.Figures) != 2 || len(s.Figures[0].Ratios) != 2 || !s.Has(cell.Point{Mix: "C-1-nvme"}) {
+	if len(s.Figures) != 2 || len(s.Figures[0].Ratios) != 2 || !s.Has(result.Point{Mix: "C-1-nvme"}) {
 		t.Errorf("%+v", s)
 	}
 	f, _, ok := levels.Verdict(v, true)
@@ -53,7 +53,7 @@ func TestNamedLevels(t *testing.T) {
 
 // What differs in numbers is drawn over them, and the best need not be the last.
 func TestLevelsThatAreNumbers(t *testing.T) {
-	found := levels.Find(measured.New(story.Tell(t, users)))
+	found := levels.Find(runview.New(runtest.Tell(t, users)))
 	s := found[0].Section
 	if len(s.Figures) != 3 || len(s.Figures[0].Series[0].Marks) != 3 || s.Figures[0].Series[0].Marks[2].X != 64 {
 		t.Fatalf("%+v", s.Figures)
@@ -61,9 +61,23 @@ func TestLevelsThatAreNumbers(t *testing.T) {
 	if said := "T-1 does most at users 10, 302 a second, 3.0 times what it does at 1"; found[0].Title != said {
 		t.Errorf("it says %q", found[0].Title)
 	}
-	_, told, _ := levels.Verdict(measured.New(story.Tell(t, users)), true)
+	_, told, _ := levels.Verdict(runview.New(runtest.Tell(t, users)), true)
 	if told.Series[0].Best != 1 || !told.Series[0].Points[1].Throughput.Differs {
 		t.Errorf("%+v", told)
+	}
+}
+
+// What an instance did is said of one, also where a level has several.
+func TestLevelsOfSeveralInstances(t *testing.T) {
+	four := strings.ReplaceAll(strings.ReplaceAll(users, "disk x1", "disk x4"), "writes=2", "writes=2 io=0.5")
+	found := levels.Find(runview.New(runtest.Tell(t, four)))
+	if len(found) != 1 {
+		t.Fatalf("%d findings", len(found))
+	}
+	for _, p := range found[0].Facts.(*levels.Facts).Series[0].Points {
+		if p.Waiting != 0.5 {
+			t.Errorf("an instance at level %s waits for %g of the time, want 0.5", p.Level, p.Waiting)
+		}
 	}
 }
 
@@ -84,9 +98,9 @@ func TestWhatLevelsDoIsNotSureYet(t *testing.T) {
 		quiet  bool
 		want   fact.Confidence
 	}{{6, true, fact.Sure}, {6, false, fact.Likely}, {2, true, fact.TooEarly}} {
-		f, _, ok := levels.Verdict(measured.New(story.Tell(t, cut(c.trials))), c.quiet)
+		f, _, ok := levels.Verdict(runview.New(runtest.Tell(t, cut(c.trials))), c.quiet)
 		if !ok || f.Recommendation.Confidence != c.want {
-			t.Errorf("%d bring-ups, quiet %t: %+v", c.trials, c.quiet, f.Recommendation)
+			t.Errorf("%d setups, quiet %t: %+v", c.trials, c.quiet, f.Recommendation)
 		}
 	}
 }

@@ -7,14 +7,15 @@ import (
 	"slices"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/runview"
 )
 
-// Facts is what is found of mixes that differ in the number of their instances alone.
+// Facts are the findings on mixes that differ in the number of their instances alone.
 type Facts struct {
 	Curve Curve `json:"curve"`
 
-	of    measured.Scaling
+	of    runview.Series
 	rate  string   // what throughput is counted in: "IOPS"
 	runs  string   // what each instance does, and within which limits of its own
 	marks []string // that every number carries
@@ -23,13 +24,13 @@ type Facts struct {
 }
 
 // Cells are the measurements behind the facts.
-func (f *Facts) Cells() []*measured.Cell { return f.of.Cells }
+func (f *Facts) Cells() []*runview.Cell { return f.of.Cells() }
 
-// last is what the most instances did.
+// last returns the point of the most instances.
 func (c Curve) last() fact.ScalingPoint { return c.Points[len(c.Points)-1] }
 
-// at is what so many instances did, which were measured.
-func (c Curve) at(instances int) fact.ScalingPoint {
+// pointAt returns the point of a number of instances that was measured.
+func (c Curve) pointAt(instances int) fact.ScalingPoint {
 	return c.Points[slices.IndexFunc(c.Points, func(p fact.ScalingPoint) bool { return p.Instances == instances })]
 }
 
@@ -42,7 +43,7 @@ func (c Curve) timesAlone(p fact.ScalingPoint) float64 {
 // unfair is where the slowest instance gets least; nil where all get about the same.
 func (f *Facts) unfair() (least *fact.ScalingPoint) {
 	for i, p := range f.Curve.Points {
-		if p.Weakest > 0 && p.Weakest < fact.Unfair && (least == nil || p.Weakest < least.Weakest) {
+		if p.Weakest > 0 && p.Weakest < threshold.UnfairShare && (least == nil || p.Weakest < least.Weakest) {
 			least = &f.Curve.Points[i]
 		}
 	}
@@ -64,8 +65,8 @@ func (f *Facts) beyond() *fact.ScalingPoint {
 	return nil
 }
 
-// told reports whether something can be told of the line.
-func (f *Facts) told() bool {
+// hasLine reports whether anything is known of the line.
+func (f *Facts) hasLine() bool {
 	return f.Curve.Open == "" || f.Curve.Line.Low > 0 || !f.Curve.Line.Objective.None()
 }
 
@@ -76,7 +77,7 @@ type binding struct {
 	use       *fact.Use // at the largest number; nil where it has no limit
 }
 
-// bindings are what keeps all together from doing more.
+// bindings are the resources that limit all instances together.
 func (c Curve) bindings() (all []binding) {
 	for _, p := range c.Points {
 		if p.Binds == "" {
@@ -92,16 +93,16 @@ func (c Curve) bindings() (all []binding) {
 	return all
 }
 
-// Curve is what a mix does together, over the number of its instances.
+// Curve has the measurements of all instances of a mix together, over their number.
 type Curve struct {
 	Stack    string              `json:"stack,omitempty"`    // "" for a mix that names its own
 	Workload string              `json:"workload"`           // with the policy of limits, if there is one: "C under mem"
-	Host     string              `json:"host,omitempty"`     // the miniature, for people; "" for the host itself
+	Host     string              `json:"host,omitempty"`     // the scaled-down host, for people; "" for the host itself
 	Imported bool                `json:"imported,omitempty"` // it was measured elsewhere, and Host is that host
 	Points   []fact.ScalingPoint `json:"points"`             // ascending by instances
 	Missing  []int               `json:"missing,omitempty"`  // numbers of instances that were tried, of which no trial was completed
-	Memory   int64               `json:"memory,omitempty"`   // of the miniature, in bytes; 0 where it has no limit of its own
-	Floor    float64             `json:"floor,omitempty"`    // share by which bring-ups of the same mix differ in their rate; 0 where not known
+	Memory   int64               `json:"memory,omitempty"`   // of the scaled-down host, in bytes; 0 where it has no limit of its own
+	Floor    float64             `json:"floor,omitempty"`    // share by which setups of the same mix differ in their rate; 0 where not known
 	Best     int                 `json:"best"`               // instances that together do most
 	Valley   *Valley             `json:"valley,omitempty"`
 	Rate     *Shape              `json:"rate,omitempty"` // of throughput; nil where Open says why
@@ -131,18 +132,18 @@ type Valley struct {
 }
 
 // Line is how many instances a host carries for an objective: as many as together do
-// as much as any number does, within 10%. Its interval is of samples in which bring-ups are
+// as much as any number does, within 10%. Its interval is of samples in which setups are
 // drawn anew, and the trials of each.
 type Line struct {
 	Objective fact.Objective `json:"objective,omitzero"`
 	Instances int            `json:"instances"`      // of the numbers that were measured; 0 where none meets the objective
 	Enough    int            `json:"enough"`         // the fewest that do as much
 	Low       int            `json:"low,omitempty"`  // 95% interval; Low and High are 0 where there is none,
-	High      int            `json:"high,omitempty"` // which is below four bring-ups
+	High      int            `json:"high,omitempty"` // which is below four setups
 	BringUps  int            `json:"bring_ups"`      // of the number that has fewest
 	Odds      []Odds         `json:"odds,omitempty"` // ascending by instances
-	room      int            // as Fit, of all miniatures of the run
-	Fit       int            `json:"fit,omitempty"`      // the most whose servers the miniature's memory has room for; 0 where that is not known
+	room      int            // as Fit, of all scaled-down hosts of the run
+	Fit       int            `json:"fit,omitempty"`      // the most whose servers the scaled-down host's memory has room for; 0 where that is not known
 	Next      int            `json:"next,omitempty"`     // instances to measure next; 0 for none
 	NextWhy   Next           `json:"next_why,omitempty"` // "" where nothing is left to measure
 }
@@ -161,7 +162,7 @@ func (l Line) ShareOf(instances int) float64 {
 	return 0
 }
 
-// Full reports whether the miniature has no memory for the servers of more instances than the line is at.
+// Full reports whether the scaled-down host has no memory for the servers of more instances than the line is at.
 func (l Line) Full() bool { return l.Fit > 0 && l.Instances >= l.Fit }
 
 // Decided reports whether the interval holds one number alone.
@@ -183,10 +184,10 @@ const (
 	NextBelow   Next = "below"   // or below it
 	NextBetween Next = "between" // between two numbers that were
 	NextAlone   Next = "alone"   // what one instance does alone, which the objective asks for a share of, is not known
-	NextAgain   Next = "again"   // no number is left between: more bring-ups would tell
+	NextAgain   Next = "again"   // no number is left between: more setups would tell
 )
 
-// Shape is what a metric does over the number of instances.
+// Shape describes a metric over the number of instances.
 type Shape struct {
 	Knee    *Knee `json:"knee,omitempty"`    // nil for none
 	Plateau *Span `json:"plateau,omitempty"` // where it stays within 10%: the longest; nil for none

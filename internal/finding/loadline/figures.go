@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // mostLinear is how many times more instances than the fewest an axis shows at equal distances:
@@ -54,7 +54,7 @@ func (c Curve) throughput() section.Figure {
 			Text: "no number of instances that was measured meets the objective"})
 	} else {
 		f.Bands = l.bands()
-		besides.Marks = append(besides.Marks, section.Mark{X: float64(l.Instances), Y: c.at(l.Instances).Rate, Class: section.Disc})
+		besides.Marks = append(besides.Marks, section.Mark{X: float64(l.Instances), Y: c.pointAt(l.Instances).Rate, Class: section.Disc})
 	}
 	if c.Rate != nil && c.Rate.Knee != nil {
 		f.Notes = append(f.Notes, section.Note{Class: section.Shape, X: c.Rate.Knee.At, Word: "knee",
@@ -62,7 +62,7 @@ func (c Curve) throughput() section.Figure {
 			Text: "knee: more instances add less from " + c.Rate.Knee.String()})
 	}
 	if v := c.Valley; v != nil {
-		f.Notes = append(f.Notes, section.Note{Class: section.Shape, X: float64(v.To), Y: c.at(v.To).Rate,
+		f.Notes = append(f.Notes, section.Note{Class: section.Shape, X: float64(v.To), Y: c.pointAt(v.To).Rate,
 			Word: "valley " + section.Times.Format(v.Ratio),
 			Text: fmt.Sprintf("valley: %d instances together do %s what %d do", v.To, section.Times.Format(v.Ratio), v.From)})
 	}
@@ -70,14 +70,14 @@ func (c Curve) throughput() section.Figure {
 	return f
 }
 
-// mark is what so many instances did.
+// mark draws the point of a number of instances.
 func (c Curve) mark(p fact.ScalingPoint) section.Mark {
 	m := section.Mark{X: float64(p.Instances), Y: p.Rate, Low: p.RateLow, High: p.RateHigh}
 	m.Text = fmt.Sprintf("%s: median %s/s", plural.Count(p.Instances, "instance"), units.Exact(p.Rate))
 	if p.RateHigh > 0 {
 		m.Text += fmt.Sprintf(", interval %s to %s", units.Exact(p.RateLow), units.Exact(p.RateHigh))
 	}
-	m.Text += ", " + plural.Count(p.BringUps, "bring-up")
+	m.Text += ", " + plural.Count(p.BringUps, "setup")
 	if first := c.Points[0].Instances; p.Instances != first && c.Points[0].Rate > 0 {
 		m.Text += fmt.Sprintf("; each does %s of what each of %d does", units.Percent(c.timesAlone(p)), first)
 	}
@@ -95,7 +95,7 @@ func (c Curve) mark(p fact.ScalingPoint) section.Mark {
 	return m
 }
 
-// alone is what instances would do together that are not in each other's way.
+// alone returns the line of instances that do not slow each other down.
 func (c Curve) alone() section.Guide {
 	first := c.Points[0]
 	each := first.Rate / float64(first.Instances)
@@ -112,7 +112,7 @@ func (c Curve) alone() section.Guide {
 func (l Line) bands() (bands []section.Band) {
 	at := section.Band{Class: section.Carries, X: [2]float64{float64(l.Instances), float64(l.Instances)},
 		Word: fmt.Sprintf("load line: %d", l.Instances), Text: "the load line: " + plural.Count(l.Instances, "instance")}
-	bringUps := plural.Count(l.BringUps, "bring-up")
+	bringUps := plural.Count(l.BringUps, "setup")
 	switch {
 	case l.Decided():
 		at.Text += fmt.Sprintf(", however %s are drawn anew", bringUps)

@@ -6,16 +6,15 @@ import (
 	"slices"
 	"strings"
 
-	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 )
 
 // Find says how much instances do together the more of them there are, and where more of
 // them do less.
-func Find(v *measured.View) (out []fact.Finding) {
+func Find(v *runview.View) (out []fact.Finding) {
 	for _, told := range factsOf(v) {
 		f := told.finding()
 		f.ID, f.Case, f.Kind = "scaling/"+told.Curve.Stack+"/"+told.Curve.Workload, "scaling", fact.KindScaling
@@ -28,7 +27,7 @@ func Find(v *measured.View) (out []fact.Finding) {
 // finding is what a finding on a curve and a verdict have in common.
 func (f *Facts) finding() fact.Finding {
 	out := fact.Finding{
-		Facts: f, Why: f.each(), Evidence: measured.Points(f.of.Cells...), Caveats: measured.MarksOf(f.of.Cells...),
+		Facts: f, Why: f.each(), Evidence: runview.Points(f.of.Cells()...), Caveats: runview.MarksOf(f.of.Cells()...),
 	}
 	if f.Curve.Stack != "" {
 		out.Stacks = []string{f.Curve.Stack}
@@ -37,19 +36,19 @@ func (f *Facts) finding() fact.Finding {
 }
 
 // factsOf are those of all curves.
-func factsOf(v *measured.View) (all []*Facts) {
+func factsOf(v *runview.View) (all []*Facts) {
 	for _, s := range v.Scalings() {
-		told := &Facts{Curve: CurveOf(v, s), of: s, rate: measured.RateUnit(s.Cells...)}
+		told := &Facts{Curve: CurveOf(v, s), of: s, rate: runview.RateUnit(s.Cells()...)}
 		told.runs, told.marks = running(v, s)
-		for i, c := range s.Cells {
+		for i, c := range s.Cells() {
 			most := 0.0
 			for _, t := range c.Trials {
 				if t.Window != nil {
 					most = max(most, t.Window.Outside)
 				}
 			}
-			if most > result.MostOutside {
-				told.out, told.most = append(told.out, s.Counts[i]), max(told.most, most)
+			if most > result.MaxOutside {
+				told.out, told.most = append(told.out, s.Levels[i].Count()), max(told.most, most)
 			}
 		}
 		all = append(all, told)
@@ -59,20 +58,19 @@ func factsOf(v *measured.View) (all []*Facts) {
 
 // running says what each instance does, and within which limits of its own; and which marks every
 // number carries.
-func running(v *measured.View, s measured.Scaling) (what string, marks []string) {
-	m := v.Run.Mixes[slices.IndexFunc(v.Run.Mixes, func(m result.Mix) bool { return m.Name == s.Cells[0].Workload.Name })]
-	of := m.Tenants[0]
+func running(v *runview.View, s runview.Series) (what string, marks []string) {
+	of := v.MixOf(s).Tenants[0]
 	what = v.Runs(of.Workload)
 	if !of.Limits.None() {
 		what = strings.TrimPrefix(what+", each with "+of.Limits.String(), ", ")
 	}
-	marks = slices.DeleteFunc(measured.MarksOf(s.Cells...), func(m string) bool {
-		return slices.ContainsFunc(s.Cells, func(c *measured.Cell) bool { return !slices.Contains(c.Point.Marks, m) })
+	marks = slices.DeleteFunc(runview.MarksOf(s.Cells()...), func(m string) bool {
+		return slices.ContainsFunc(s.Cells(), func(c *runview.Cell) bool { return !slices.Contains(c.Point.Marks, m) })
 	})
 	for _, name := range of.On { // these are their stacks, and the mix has none
 		if s := v.Stack(name); s != nil {
 			for _, m := range s.Marks {
-				marks = measured.AppendNew(marks, string(m))
+				marks = runview.AddNew(marks, string(m))
 			}
 		}
 	}
@@ -81,7 +79,7 @@ func running(v *measured.View, s measured.Scaling) (what string, marks []string)
 
 // Verdict draws the verdict of a run that asks how many instances a host carries: on one stack,
 // of mixes that differ in their number. ok is false for any other run.
-func Verdict(v *measured.View) (f fact.Finding, told *Facts, ok bool) {
+func Verdict(v *runview.View) (f fact.Finding, told *Facts, ok bool) {
 	all := factsOf(v)
 	if len(all) == 0 {
 		return f, nil, false
@@ -124,12 +122,12 @@ func (f *Facts) confidence() fact.Confidence {
 // CurveOf returns what mixes do over the number of instances: what the change-point method of
 // stats.FindChanges sees in it, how many the host carries for most throughput, and what binds at
 // each number.
-func CurveOf(v *measured.View, s measured.Scaling) Curve {
-	key := fmt.Sprint("curve\x00", s.Stack.Name, "\x00", s.Cells[0].Workload.Name)
-	return measured.Once(v, key, func() Curve { return curveOf(v, s) })
+func CurveOf(v *runview.View, s runview.Series) Curve {
+	key := fmt.Sprint("curve\x00", s.Stack.Name, "\x00", s.Levels[0].Cell.Workload.Name)
+	return runview.Once(v, key, func() Curve { return curveOf(v, s) })
 }
 
-func curveOf(v *measured.View, s measured.Scaling) Curve {
+func curveOf(v *runview.View, s runview.Series) Curve {
 	seed := v.Run.Seed
 	c := Curve{
 		Stack: s.Stack.Name, Workload: s.Workload, Missing: s.Missing, Tail: tailOf(s, seed), Points: v.Points(s),
@@ -141,18 +139,18 @@ func curveOf(v *measured.View, s measured.Scaling) Curve {
 	if s.Host != nil {
 		c.Host, c.Memory = s.Host.String(), s.Host.MemoryBytes
 	}
-	var rates []samples.Sample
-	for _, cell := range s.Cells {
+	var rates []runview.Sample
+	for _, cell := range s.Cells() {
 		rates = append(rates, cell.Rates)
 	}
-	c.Floor = measured.BringUpsApart(rates...)
-	latencies, err := stats.FindChanges(levelsOf(s, samples.P99), seed)
+	c.Floor = runview.SetupsApart(rates...)
+	latencies, err := stats.FindChanges(levelsOf(s, runview.P99), seed)
 	if err == nil {
 		c.P99 = shapeOf(latencies, false)
 	}
 	best := slices.MaxFunc(c.Points, func(a, b fact.ScalingPoint) int { return cmp.Compare(a.Rate, b.Rate) })
 	c.Best = best.Instances
-	curve, err := stats.FindChanges(levelsOf(s, samples.Rate), seed)
+	curve, err := stats.FindChanges(levelsOf(s, runview.Rate), seed)
 	if err != nil {
 		c.Open = err.Error()
 		return c
@@ -160,11 +158,11 @@ func curveOf(v *measured.View, s measured.Scaling) Curve {
 	c.Rate = shapeOf(curve, true)
 	c.Valley = valleyOf(curve, c.Points)
 	if c.Valley != nil && 1-c.Valley.Ratio <= c.Floor {
-		c.Valley = nil // bring-ups of the same mix differ by as much
+		c.Valley = nil // setups of the same mix differ by as much
 	}
 	if c.Valley != nil {
 		c.Best = c.Valley.From
-		c.Valley.Cause = causeOf(c.at(c.Valley.From), c.at(c.Valley.To))
+		c.Valley.Cause = causeOf(c.pointAt(c.Valley.From), c.pointAt(c.Valley.To))
 	}
 	return c
 }

@@ -7,17 +7,17 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/illusion"
 	"plimsoll/internal/finding/loadline"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/ranking"
 	"plimsoll/internal/result"
-	"plimsoll/internal/story"
+	"plimsoll/internal/runview"
+	"plimsoll/internal/testkit/runtest"
 )
 
-// scaled is a run of 1, 2, 4, 6 and 8 instances in a miniature.
+// scaled is a run of 1, 2, 4, 6 and 8 instances in a scaled-down host.
 func scaled(workload string, rates, reads, cacheMiB [5]float64, blocks int) *result.Run {
-	return story.Instances{
+	return runtest.Instances{
 		Workload: result.Workload{Name: workload, Kind: "fio"}, Host: &result.Limits{CPUs: 2, MemoryBytes: 640 << 20},
-		Blocks: blocks, Points: story.OverInstances(rates, reads, cacheMiB),
+		Blocks: blocks, Points: runtest.OverInstances(rates, reads, cacheMiB),
 	}.Run()
 }
 
@@ -27,7 +27,7 @@ func curveOf(f fact.Finding) loadline.Curve { return f.Facts.(*loadline.Facts).C
 func TestAValleyIsFoundWithItsCause(t *testing.T) {
 	run := scaled("buffered", [5]float64{1590, 3180, 6360, 3600, 2100}, [5]float64{0, 0, 0.002, 0.3, 0.5},
 		[5]float64{128, 128, 128, 100, 70}, 5)
-	v := measured.New(run)
+	v := runview.New(run)
 	all := loadline.Find(v)
 	if len(all) != 1 || curveOf(all[0]).Valley == nil {
 		t.Fatalf("%+v", all)
@@ -36,7 +36,7 @@ func TestAValleyIsFoundWithItsCause(t *testing.T) {
 	if f.Best != 4 || f.Valley.From != 4 || f.Valley.To != 8 || f.Valley.Cause != loadline.CauseMemory || f.Valley.Ratio < 0.3 || f.Valley.Ratio > 0.36 {
 		t.Errorf("%+v, %+v", f, f.Valley)
 	}
-	for _, want := range []string{"in a miniature of 2 CPUs, 640 MiB of memory", "most with 4: 6.41k a second", "from 0.0019 to 0.5", "from 128 MiB to 70 MiB"} {
+	for _, want := range []string{"in a scaled-down host of 2 CPUs, 640 MiB of memory", "most with 4: 6.41k a second", "from 0.0019 to 0.5", "from 128 MiB to 70 MiB"} {
 		if !strings.Contains(all[0].Why, want) {
 			t.Errorf("%q is not in: %s", want, all[0].Why)
 		}
@@ -47,7 +47,7 @@ func TestAValleyIsFoundWithItsCause(t *testing.T) {
 		t.Errorf("the verdict is\n%s\nnot\n%s", verdict.Title, want)
 	}
 	if len(ranking.Find(v))+len(illusion.Find(v)) > 0 {
-		t.Error("counts of instances are told of as stacks")
+		t.Error("counts of instances are reported as stacks")
 	}
 }
 
@@ -65,7 +65,7 @@ func TestWhatIsNoValley(t *testing.T) {
 		{"saturates", [5]float64{500, 1000, 2000, 2000, 2000}, "", "more of them never do less"},
 		{"falls", [5]float64{500, 1000, 2000, 1200, 700}, loadline.CauseUnknown, "8 do 0.35 times as much"},
 	} {
-		v := measured.New(scaled("direct", c.rates, none, [5]float64{}, 5))
+		v := runview.New(scaled("direct", c.rates, none, [5]float64{}, 5))
 		f := loadline.Find(v)[0]
 		var cause loadline.Cause
 		if valley := curveOf(f).Valley; valley != nil {
@@ -77,10 +77,10 @@ func TestWhatIsNoValley(t *testing.T) {
 	}
 }
 
-// With too few bring-ups nothing is claimed.
+// With too few setups nothing is claimed.
 func TestAScalingThatIsOpen(t *testing.T) {
 	run := scaled("buffered", [5]float64{1, 2, 4, 3, 2}, [5]float64{0, 0, 0, 1, 1}, [5]float64{9, 9, 9, 5, 4}, 1)
-	v := measured.New(run)
+	v := runview.New(run)
 	f := loadline.Find(v)[0]
 	verdict, _, _ := loadline.Verdict(v)
 	if curve := curveOf(f); curve.Open == "" || curve.Valley != nil || verdict.Recommendation.Confidence != fact.TooEarly {

@@ -2,50 +2,72 @@ package loadline
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
-	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 )
 
 // lineSamples is how many samples the interval of a load line is of.
 const lineSamples = 2000
 
-// likelyLine is the share of samples from which on a number of instances may be the line:
-// what is less is outside of its 95% interval.
-const likelyLine = 0.025
-
-// trialOf is what a trial tells of an objective.
-type trialOf struct{ rate, p99 float64 } // p99 is NaN where it is not known
-
-// broughtUp is the trials of one bring-up.
-type broughtUp struct {
-	key    [2]int // block and bring-up
-	trials []trialOf
+// setup is the trials of one setup, or some of them drawn with replacement.
+type setup struct {
+	runview.Unit
+	key   [2]int             // round and setup
+	drawn []int              // indices of trials, ascending
+	tails map[string]float64 // p99 of trials that were drawn together, by their indices; NaN where it is not known
 }
 
-// numbered is what so many instances did.
+func (s setup) rate() float64 {
+	sum := 0.0
+	for _, i := range s.drawn {
+		sum += s.Values[i]
+	}
+	return sum / float64(len(s.drawn))
+}
+
+func (s setup) p99() float64 {
+	key := fmt.Sprint(s.drawn)
+	known, ok := s.tails[key]
+	if ok {
+		return known
+	}
+	drawn := make([]*result.Trial, len(s.drawn))
+	for i, at := range s.drawn {
+		drawn[i] = s.Trials[at]
+	}
+	p99, ok := runview.P99.Together(drawn, "")
+	if !ok {
+		p99 = math.NaN()
+	}
+	s.tails[key] = p99
+	return p99
+}
+
+// numbered has the setups of a number of instances.
 type numbered struct {
 	instances int
-	bringUps  []broughtUp
+	setups    []setup
 }
 
 // lineFor returns how many instances do what an objective asks for. Its interval is
-// by bootstrap: bring-ups are drawn with replacement, the same ones for all numbers of
+// by bootstrap: setups are drawn with replacement, the same ones for all numbers of
 // instances, which thereby share what a region of the disk and an hour did to them; and
-// of each the trials. Trials whose bring-ups are not known are drawn one by one. The same
+// of each the trials. Trials whose setups are not known are drawn one by one. The same
 // arguments give the same line, and the order of trials does not matter.
-func lineFor(s measured.Scaling, o fact.Objective, seed uint64) Line {
+func lineFor(s runview.Series, o fact.Objective, seed uint64) Line {
 	line := Line{Objective: o, Fit: s.Fit, room: s.Room}
 	var all []numbered
-	for i, c := range s.Cells {
-		all = append(all, numbered{s.Counts[i], bringUpsOf(c)})
-		if n := len(all[i].bringUps); i == 0 || n < line.BringUps {
+	for i, c := range s.Cells() {
+		all = append(all, numbered{s.Levels[i].Count(), setupsOf(c)})
+		if n := len(all[i].setups); i == 0 || n < line.BringUps {
 			line.BringUps = n
 		}
 	}
@@ -58,59 +80,34 @@ func lineFor(s measured.Scaling, o fact.Objective, seed uint64) Line {
 	return line
 }
 
-func bringUpsOf(c *measured.Cell) (all []broughtUp) {
-	rates := samples.Take(c.Trials, func(t *result.Trial) (float64, bool) { return samples.Rate.Of(t, "") })
-	known := rates.Nested()
-	for i, t := range c.Trials {
-		rate, ok := samples.Rate.Of(t, "")
-		if !ok {
-			continue
-		}
-		p99, ok := samples.P99.Of(t, "")
-		if !ok {
-			p99 = math.NaN()
-		}
-		key := [2]int{t.Block, t.BringUp}
-		if !known {
-			key = [2]int{-1, i}
-		}
-		at := slices.IndexFunc(all, func(b broughtUp) bool { return b.key == key })
-		if at < 0 {
-			all, at = append(all, broughtUp{key: key}), len(all)
-		}
-		all[at].trials = append(all[at].trials, trialOf{rate, p99})
+func setupsOf(c *runview.Cell) (all []setup) {
+	rates, known := slices.Clone(c.Rates), c.Rates.Nested()
+	if !known { // their order is that of trials, which is random
+		slices.SortFunc(rates, func(a, b runview.Unit) int { return cmp.Compare(a.Values[0], b.Values[0]) })
 	}
-	for _, b := range all {
-		slices.SortFunc(b.trials, compareTrials)
-	}
-	slices.SortFunc(all, func(a, b broughtUp) int {
+	for i, u := range rates {
+		s := setup{Unit: u, key: [2]int{u.Round, u.Setup}, tails: map[string]float64{}}
 		if !known {
-			return compareTrials(a.trials[0], b.trials[0]) // their order is that of trials, which is random
+			s.key = [2]int{-1, i}
 		}
-		return cmp.Or(cmp.Compare(a.key[0], b.key[0]), cmp.Compare(a.key[1], b.key[1]))
-	})
-	if !known {
-		for i := range all {
-			all[i].key = [2]int{-1, i}
+		for at := range u.Values {
+			s.drawn = append(s.drawn, at)
 		}
+		all = append(all, s)
 	}
 	return all
 }
 
-func compareTrials(a, b trialOf) int {
-	return cmp.Or(cmp.Compare(a.rate, b.rate), cmp.Compare(a.p99, b.p99))
-}
-
 // lineOf are the fewest and the most instances that do as much as any number does, of those
-// that meet an objective: the medians of bring-ups. Both are on one stretch with the number
+// that meet an objective: the medians of setups. Both are on one stretch with the number
 // that does most. 0 when none meets it.
 func lineOf(o fact.Objective, all []numbered) (fewest, most int) {
 	rates := make([]float64, len(all))
 	for i, n := range all {
-		rate, p99 := n.medians()
+		rate := n.median(setup.rate)
 		switch {
 		case o.Unknown():
-		case o.P99NS > 0 && !(p99 <= o.P99NS):
+		case o.P99NS > 0 && !(n.median(setup.p99) <= o.P99NS):
 		case o.EachRate > 0 && rate < o.EachRate*float64(n.instances):
 		default:
 			rates[i] = rate
@@ -122,39 +119,32 @@ func lineOf(o fact.Objective, all []numbered) (fewest, most int) {
 	}
 	from := slices.Index(rates, top)
 	to := from
-	for from > 0 && rates[from-1] >= fallen*top {
+	for from > 0 && rates[from-1] >= threshold.Valley*top {
 		from--
 	}
-	for to < len(rates)-1 && rates[to+1] >= fallen*top {
+	for to < len(rates)-1 && rates[to+1] >= threshold.Valley*top {
 		to++
 	}
 	return all[from].instances, all[to].instances
 }
 
-func (n numbered) medians() (rate, p99 float64) {
-	var rates, tails []float64
-	for _, b := range n.bringUps {
-		r, p := 0.0, 0.0
-		for _, t := range b.trials {
-			r, p = r+t.rate, p+t.p99
-		}
-		count := float64(len(b.trials))
-		rates, tails = append(rates, r/count), append(tails, p/count)
+// median is the median of setups; NaN where one of them does not tell.
+func (n numbered) median(of func(setup) float64) float64 {
+	values := make([]float64, len(n.setups))
+	for i, s := range n.setups {
+		values[i] = of(s)
 	}
-	if len(rates) == 0 {
-		return 0, math.NaN()
+	if slices.ContainsFunc(values, math.IsNaN) {
+		return math.NaN()
 	}
-	if slices.ContainsFunc(tails, math.IsNaN) {
-		return stats.Median(rates), math.NaN()
-	}
-	return stats.Median(rates), stats.Median(tails)
+	return stats.Median(values)
 }
 
-// oddsOf draws bring-ups, and trials in them, and counts where the line is.
+// oddsOf draws setups, and trials in them, and counts where the line is.
 func oddsOf(o fact.Objective, all []numbered, seed uint64) (odds []Odds) {
 	var keys [][2]int
 	for _, n := range all {
-		for _, b := range n.bringUps {
+		for _, b := range n.setups {
 			if !slices.Contains(keys, b.key) {
 				keys = append(keys, b.key)
 			}
@@ -170,7 +160,7 @@ func oddsOf(o fact.Objective, all []numbered, seed uint64) (odds []Odds) {
 		}
 		sample := make([]numbered, len(all))
 		for i, n := range all {
-			sample[i] = n.redrawn(drawn, rng)
+			sample[i] = n.resample(drawn, rng)
 		}
 		_, most := lineOf(o, sample)
 		counts[most]++
@@ -183,28 +173,29 @@ func oddsOf(o fact.Objective, all []numbered, seed uint64) (odds []Odds) {
 	return odds
 }
 
-// redrawn is a sample of what so many instances did. Trials without bring-ups are not
-// shared with other numbers of instances, and are drawn for themselves; so are the bring-ups
+// resample draws one bootstrap replicate of the setups of a number of instances. Trials without setups are not
+// shared with other numbers of instances, and are drawn for themselves; so are the setups
 // of a number that was in few of them, where none of those was drawn: it did not do nothing.
-func (n numbered) redrawn(drawn [][2]int, rng *rand.Rand) numbered {
+func (n numbered) resample(drawn [][2]int, rng *rand.Rand) numbered {
 	out := numbered{instances: n.instances}
 	for _, key := range drawn {
-		at := slices.IndexFunc(n.bringUps, func(b broughtUp) bool { return b.key == key })
+		at := slices.IndexFunc(n.setups, func(s setup) bool { return s.key == key })
 		if at < 0 {
 			continue // these were not measured in it
 		}
-		of := n.bringUps[at].trials
-		again := broughtUp{key: key}
-		for range of {
-			again.trials = append(again.trials, of[rng.IntN(len(of))])
+		again := n.setups[at]
+		again.drawn = nil
+		for range again.Trials {
+			again.drawn = append(again.drawn, rng.IntN(len(again.Trials)))
 		}
-		out.bringUps = append(out.bringUps, again)
+		slices.Sort(again.drawn)
+		out.setups = append(out.setups, again)
 	}
-	if len(out.bringUps) > 0 {
+	if len(out.setups) > 0 {
 		return out
 	}
-	for range n.bringUps {
-		out.bringUps = append(out.bringUps, n.bringUps[rng.IntN(len(n.bringUps))])
+	for range n.setups {
+		out.setups = append(out.setups, n.setups[rng.IntN(len(n.setups))])
 	}
 	return out
 }
@@ -216,15 +207,15 @@ func middle(odds []Odds) (low, high int) {
 	for _, o := range odds {
 		sum += o.Share
 	}
-	if sum < 1-likelyLine {
+	if sum < 1-threshold.LikelyLine {
 		return 0, 0
 	}
 	below := 0.0
 	for _, o := range odds {
-		if below <= likelyLine {
+		if below <= threshold.LikelyLine {
 			low = o.Instances
 		}
-		if below < sum-likelyLine {
+		if below < sum-threshold.LikelyLine {
 			high = o.Instances
 		}
 		below += o.Share
@@ -251,7 +242,7 @@ func nextOf(line Line, all []numbered) (next int, why Next) {
 	}
 	most := 0.0
 	for _, n := range all {
-		rate, _ := n.medians()
+		rate := n.median(setup.rate)
 		most = max(most, rate)
 	}
 	widest, below := 0.0, 0
@@ -261,8 +252,8 @@ func nextOf(line Line, all []numbered) (next int, why Next) {
 			continue
 		}
 		between := min(b-1, max(a+1, int(math.Round(math.Sqrt(float64(a*b))))))
-		rate, _ := all[i].medians()
-		if a < line.Instances && fallen*rate*float64(between)/float64(a) > most {
+		rate := all[i].median(setup.rate)
+		if a < line.Instances && threshold.Valley*rate*float64(between)/float64(a) > most {
 			below = between
 		}
 		width := line.ShareOf(a) * math.Log(float64(b)/float64(a))

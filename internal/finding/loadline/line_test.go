@@ -9,14 +9,14 @@ import (
 	"pgregory.net/rapid"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
-	"plimsoll/internal/story"
+	"plimsoll/internal/runview"
+	"plimsoll/internal/testkit/runtest"
 )
 
-// crowds is a run of so many instances, with the rates of each in each bring-up.
+// crowds is a run of so many instances, with the rates of each in each setup.
 func crowds(
-	t story.Stopper, counts []int, rates func(instances, bringUp int) string, more string, bringUps int,
+	t runtest.Stopper, counts []int, rates func(instances, bringUp int) string, more string, bringUps int,
 ) *result.Run {
 	var b strings.Builder
 	b.WriteString("stack disk: loop > xfs\nworkload w randread {bs: 4KiB}\n")
@@ -27,15 +27,15 @@ func crowds(
 		}
 		b.WriteString(strings.ReplaceAll(more, "N", fmt.Sprint(n)) + "\n")
 	}
-	return story.Tell(t, b.String())
+	return runtest.Tell(t, b.String())
 }
 
 func lineOver(run *result.Run, o fact.Objective) Line {
-	return lineFor(measured.New(run).Scalings()[0], o, run.Seed)
+	return lineFor(runview.New(run).Scalings()[0], o, run.Seed)
 }
 
-// Wherever the line is, and however bring-ups differ from each other, its interval holds
-// it in about 95 of 100 runs. Trials of one bring-up are alike, so that many of them do
+// Wherever the line is, and however setups differ from each other, its interval holds
+// it in about 95 of 100 runs. Trials of one setup are alike, so that many of them do
 // not narrow it.
 func TestTheIntervalHoldsTheLine(t *testing.T) {
 	truth := map[int]float64{1: 1000, 2: 2000, 3: 2900, 4: 3300, 6: 2890, 8: 2000} // within 10% of the most: 4 alone
@@ -72,7 +72,7 @@ func TestTheIntervalHoldsTheLine(t *testing.T) {
 func TestLoadLineOfAnyRun(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		counts := []int{1, 2, 4, 8}[:rapid.IntRange(2, 4).Draw(t, "counts")]
-		bringUps := rapid.IntRange(1, 6).Draw(t, "bring-ups")
+		bringUps := rapid.IntRange(1, 6).Draw(t, "setups")
 		rate := rapid.IntRange(1, 5000)
 		run := crowds(t, counts, func(int, int) string {
 			if rapid.IntRange(0, 9).Draw(t, "one more") == 0 {
@@ -87,7 +87,7 @@ func TestLoadLineOfAnyRun(t *testing.T) {
 		}
 		switch interval := line.Low > 0; {
 		case interval != (bringUps >= 4):
-			t.Fatalf("an interval of %d bring-ups: %+v", bringUps, line)
+			t.Fatalf("an interval of %d setups: %+v", bringUps, line)
 		case interval && (!at(line.Low) || !at(line.High) || line.Low > line.High):
 			t.Fatalf("%+v", line)
 		}
@@ -141,7 +141,7 @@ func TestObjectivesAndWhatIsNext(t *testing.T) {
 	}
 }
 
-// No more instances are proposed than the miniature has memory for their servers: a run of them would be refused.
+// No more instances are proposed than the scaled-down host has memory for their servers: a run of them would be refused.
 func TestNextFitsTheMemory(t *testing.T) {
 	for _, c := range []struct {
 		server, next, fit int // MiB, and instances

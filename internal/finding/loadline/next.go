@@ -20,7 +20,7 @@ func (f *Facts) Command(run *result.Run) string {
 	}
 	words := []string{"plimsoll", "run", name}
 	if at := slices.Index(run.Command, "run"); at >= 0 && !slices.Contains(run.Command, "--resume") {
-		words = append([]string{"plimsoll"}, without(run.Command[at:], "-o", "--out", "--instances", "--seed")...)
+		words = append([]string{"plimsoll"}, without(run.Command[at:], "-o", "--out", "--output", "--instances", "--seed")...)
 	}
 	if slices.ContainsFunc(words, func(w string) bool { return strings.ContainsAny(w, " '\"$\\\n") }) {
 		return ""

@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/result"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // section shows what all do together over their number, where the host's load line is, what binds,
@@ -20,7 +21,7 @@ func (f *Facts) section() *section.Section {
 	c := f.Curve
 	s := &section.Section{
 		Title: fmt.Sprintf("How many instances of %s this host carries", c.Workload), Stack: c.Stack,
-		Note: "Medians over bring-ups with their intervals. The load line is at as many instances as together do as much as " +
+		Note: "Medians over setups with their intervals. The load line is at as many instances as together do as much as " +
 			"any number does, within 10%" + c.Line.condition() + ".",
 		Remarks: f.remarks(), Tables: []section.Table{f.table()}, Keys: c.keys(),
 		Figures: []section.Figure{c.throughput(), c.latencies(), c.deviceReads(), c.pageCache()},
@@ -30,13 +31,13 @@ func (f *Facts) section() *section.Section {
 		s.Title = fmt.Sprintf("How many instances of %s that host carried", c.Workload)
 		if c.Host != "" {
 			s.Title += ": " + c.Host
-			s.Note += " All measured elsewhere, on a host of " + c.Host + "."
+			s.Note += " All imported, of a host of " + c.Host + "."
 		}
 	case c.Host != "":
-		s.Note += " All in a miniature of " + c.Host + "."
+		s.Note += " All in a scaled-down host of " + c.Host + "."
 	}
 	for _, p := range c.Points {
-		s.Covers = append(s.Covers, cell.Point{Stack: c.Stack, Mix: p.Mix})
+		s.Covers = append(s.Covers, result.Point{Stack: c.Stack, Mix: p.Mix})
 	}
 	return s
 }
@@ -56,17 +57,17 @@ func (l Line) condition() string {
 	return ", of those numbers with which " + plural.And(limits)
 }
 
-// remarks are what must be said beside the numbers.
+// remarks returns the remarks beside the numbers.
 func (f *Facts) remarks() (all []section.Remark) {
 	if f.runs != "" {
 		all = append(all, section.Remark{Text: f.runs})
 	}
 	for _, m := range f.marks {
-		all = append(all, section.Remark{Text: "every number here: " + m, Warn: true})
+		all = append(all, section.Remark{Text: prose.EveryNumber(m), Warn: true})
 	}
 	if f.Curve.Floor > 0 {
 		all = append(all, section.Remark{Text: fmt.Sprintf(
-			"noise floor: bring-ups of the same mix differ by %s; no smaller difference is called real", units.Percent(f.Curve.Floor))})
+			"noise floor: setups of the same mix differ by %s; no smaller difference is called real", units.Percent(f.Curve.Floor))})
 	}
 	if len(f.out) > 0 {
 		all = append(all, section.Remark{Text: fmt.Sprintf(
@@ -92,14 +93,14 @@ func (f *Facts) table() section.Table {
 	if f.rate != "IOPS" {
 		what = "operations"
 	}
-	t := section.Table{Caption: "medians over bring-ups", Folded: true, Columns: []section.Column{
+	t := section.Table{Caption: "medians over setups", Folded: true, Columns: []section.Column{
 		{Head: "instances"},
 		{Head: f.rate, Means: what + " a second of all instances together"},
 		{Head: "interval", Drop: 6},
 		{Head: "each", Means: "of one instance", Drop: 1},
 		{Head: "least", Means: "what the slowest instance gets of an equal share", Drop: 3},
 		{Head: "p50", Drop: 4},
-		{Head: "p99", Means: "with p50 and p99.9: total latency, from the merged histograms of all trials"},
+		{Head: "p99", Means: "with p50 and p99.9: total latency, from the merged histograms of a setup"},
 		{Head: "p99.9", Drop: 5},
 		{Head: "reads/op", Means: "reads of the device for each operation", Drop: 8},
 		{Head: "cache", Means: "page cache of each instance", Drop: 7},

@@ -7,13 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/cell"
 	"plimsoll/internal/finding/loadline"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/section"
-	"plimsoll/internal/story"
+	"plimsoll/internal/testkit/runtest"
 	"plimsoll/internal/units"
 )
 
@@ -32,7 +31,7 @@ instances C disk x8 2481 2550 2560 2540 2570 reads=0.62 cache=114 io=0.9 mean=20
 
 func sectionOf(t *testing.T, run *result.Run) (*section.Section, loadline.Curve) {
 	t.Helper()
-	found := loadline.Find(measured.New(run))
+	found := loadline.Find(runview.New(run))
 	if len(found) == 0 || found[0].Section == nil {
 		t.Fatalf("%+v", found)
 	}
@@ -73,7 +72,7 @@ instances C disk x4 1400 2600 2000 1700 2300 busy=0.99 io=0.8
 instances C disk x8 1100 2400 1700 1500 1900 cpus=1.9
 `, "load line: 4 (4 to 8), knee", "nothing, device, processors", "Throughput"},
 	} {
-		s, curve := sectionOf(t, story.Tell(t, c.story))
+		s, curve := sectionOf(t, runtest.Tell(t, c.story))
 		all, strip := words(s.Figures[0])
 		want := strings.Split(c.words, ", ")
 		slices.Sort(want)
@@ -93,7 +92,7 @@ instances C disk x8 1100 2400 1700 1500 1900 cpus=1.9
 		if s.Title != "How many instances of C this host carries" || len(s.Tables) != 1 || len(s.Tables[0].Rows) != len(curve.Points) {
 			t.Errorf("%s: %+v", name, s)
 		}
-		if !s.Has(cell.Point{Stack: "disk", Mix: curve.Points[1].Mix}) || len(s.Covers) != len(curve.Points) {
+		if !s.Has(result.Point{Stack: "disk", Mix: curve.Points[1].Mix}) || len(s.Covers) != len(curve.Points) {
 			t.Errorf("%s: it covers %v", name, s.Covers)
 		}
 	}
@@ -101,7 +100,7 @@ instances C disk x8 1100 2400 1700 1500 1900 cpus=1.9
 
 // The table says what findings hold, marks what matters, and leaves out what is not known.
 func TestTable(t *testing.T) {
-	s, _ := sectionOf(t, story.Tell(t, small+objective+valley))
+	s, _ := sectionOf(t, runtest.Tell(t, small+objective+valley))
 	table := s.Tables[0]
 	var rows []string
 	for _, r := range table.Rows {
@@ -129,10 +128,10 @@ func TestTable(t *testing.T) {
 	for _, r := range s.Remarks {
 		said = append(said, r.Text)
 	}
-	if got := strings.Join(said, "\n"); !strings.Contains(got, "every number here: loop device\nnoise floor: bring-ups of the same mix differ by 0.") {
+	if got := strings.Join(said, "\n"); !strings.Contains(got, "every number here: loop device, so compare ratios: absolute numbers are not the disk's\nnoise floor: setups of the same mix differ by 0.") {
 		t.Errorf("beside the numbers stands %s", got)
 	}
-	unknown, _ := sectionOf(t, story.Tell(t, small+"instances C disk x1 1501 1511\ninstances C disk x2 3024 3048\n"))
+	unknown, _ := sectionOf(t, runtest.Tell(t, small+"instances C disk x1 1501 1511\ninstances C disk x2 3024 3048\n"))
 	for _, c := range unknown.Tables[0].Columns {
 		if c.Head == "p99" || c.Head == "cache" || c.Head == "interval" {
 			t.Errorf("it has a column %s of which nothing is known", c.Head)
@@ -142,7 +141,7 @@ func TestTable(t *testing.T) {
 
 // An instance that was measured while others were not is told of.
 func TestOutsideOfTheWindow(t *testing.T) {
-	run := story.Tell(t, small+valley)
+	run := runtest.Tell(t, small+valley)
 	for i := range run.Trials {
 		if one := &run.Trials[i]; one.Mix == "C-2" || one.Mix == "C-4" {
 			one.Window = &result.Window{Seconds: 1, Outside: 0.04 * float64(len(one.Instances))}
@@ -157,11 +156,11 @@ func TestOutsideOfTheWindow(t *testing.T) {
 
 // Marks say what findings hold, with what a number misses of the objective.
 func TestMarks(t *testing.T) {
-	s, curve := sectionOf(t, story.Tell(t, small+objective+valley))
+	s, curve := sectionOf(t, runtest.Tell(t, small+objective+valley))
 	f := s.Figures[0]
 	for i, p := range curve.Points {
 		m := f.Series[0].Marks[i]
-		want := fmt.Sprintf("median %s/s, interval %s to %s, 5 bring-ups", units.Exact(p.Rate), units.Exact(p.RateLow), units.Exact(p.RateHigh))
+		want := fmt.Sprintf("median %s/s, interval %s to %s, 5 setups", units.Exact(p.Rate), units.Exact(p.RateLow), units.Exact(p.RateHigh))
 		if m.X != float64(p.Instances) || m.Y != p.Rate || m.Low != p.RateLow || !strings.Contains(m.Text, want) {
 			t.Errorf("the mark of %d is %+v, want %s", p.Instances, m, want)
 		}
@@ -189,7 +188,7 @@ func TestMarks(t *testing.T) {
 
 // A number of which no trial was completed has its mark, a row, and no part in what binds.
 func TestMissing(t *testing.T) {
-	run := story.Tell(t, small+valley)
+	run := runtest.Tell(t, small+valley)
 	for i := range run.Trials {
 		if one := &run.Trials[i]; one.Mix == "C-8" {
 			one.Status, one.Problem = result.TrialFailed, &problem.Problem{What: "instance 3", Why: "killed"}
@@ -202,16 +201,16 @@ func TestMissing(t *testing.T) {
 		t.Errorf("marks: %+v", f.Series[1])
 	}
 	if last := f.Strip.Parts[len(f.Strip.Parts)-1]; last.X != 6 {
-		t.Errorf("what binds is told of %g", last.X)
+		t.Errorf("what binds is reported %g", last.X)
 	}
 	if rows := s.Tables[0].Rows; len(rows) != 6 || rows[5].Words != "no trial was completed with 8" {
 		t.Errorf("%+v", rows)
 	}
 }
 
-// The page cache stands beside the files of an instance, and its share of the miniature.
+// The page cache stands beside the files of an instance, and its share of the scaled-down host.
 func TestPageCache(t *testing.T) {
-	run := story.Tell(t, small+valley)
+	run := runtest.Tell(t, small+valley)
 	for i := range run.Trials {
 		n := int64(len(run.Trials[i].Instances))
 		run.Trials[i].Preconditioning = &result.Preconditioning{

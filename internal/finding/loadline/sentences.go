@@ -6,8 +6,8 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // title says what is found of the curve.
@@ -26,7 +26,7 @@ func (f *Facts) title() string {
 		}
 		return said
 	case c.Open != "":
-		return said + fmt.Sprintf("%d of them did most, but where more stop helping cannot be told yet", c.Best)
+		return said + fmt.Sprintf("%d of them did most, but where more stop helping is not known yet", c.Best)
 	case c.Valley != nil:
 		said += fmt.Sprintf("%d do most together, and %d do %s times as much", c.Valley.From, c.Valley.To, units.Times(c.Valley.Ratio))
 		if why := c.Valley.Cause.because(); why != "" {
@@ -144,7 +144,7 @@ func (f *Facts) each() string {
 			lines = append(lines, line)
 		}
 	}
-	if f.told() {
+	if f.hasLine() {
 		say(c.Line.where())
 	}
 	say(c.does())
@@ -172,7 +172,7 @@ func (l Line) where() string {
 		said = fmt.Sprintf("For %s, the", aim(l.Objective))
 	}
 	said += " load line is at " + plural.Count(l.Instances, "instance")
-	bringUps := plural.Count(l.BringUps, "bring-up")
+	bringUps := plural.Count(l.BringUps, "setup")
 	switch {
 	case l.Decided():
 		said += fmt.Sprintf(", however the %s are drawn anew", bringUps)
@@ -195,9 +195,9 @@ func (c Curve) does() string {
 	case c.Imported:
 		on = "elsewhere"
 	case c.Host != "":
-		on = "in a miniature of " + c.Host
+		on = "in a scaled-down host of " + c.Host
 	}
-	said := fmt.Sprintf("All together do most with %d: %s a second, %s.", c.Best, units.Rate(c.at(c.Best).Rate), on)
+	said := fmt.Sprintf("All together do most with %d: %s a second, %s.", c.Best, units.Rate(c.pointAt(c.Best).Rate), on)
 	if c.Rate == nil {
 		return said
 	}
@@ -223,7 +223,7 @@ func (c Curve) falls() string {
 	if c.Valley == nil {
 		return ""
 	}
-	from, to := c.at(c.Valley.From), c.at(c.Valley.To)
+	from, to := c.pointAt(c.Valley.From), c.pointAt(c.Valley.To)
 	said := fmt.Sprintf("From %d to %d throughput falls to %s times as much, as noise alone would in %s of runs: ", from.Instances,
 		to.Instances, units.Times(c.Valley.Ratio), units.Percent(c.Valley.P))
 	size := func(bytes float64) string { return units.Bytes(uint64(bytes)) }
@@ -300,7 +300,7 @@ func (f *Facts) slowest() string {
 // Next says what to measure next; "" for nothing, or where nothing can be told yet.
 func (f *Facts) Next() string {
 	l := f.Curve.Line
-	if !f.told() {
+	if !f.hasLine() {
 		return ""
 	}
 	switch l.NextWhy {

@@ -3,21 +3,21 @@ package loadline
 import (
 	"math"
 
-	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 )
 
-// levelsOf is a metric over the number of instances, by bring-up. nil where a trial does
+// levelsOf is a metric over the number of instances, by setup. nil where a trial does
 // not tell it.
-func levelsOf(s measured.Scaling, m samples.Metric) (levels []stats.Level) {
-	for i, c := range s.Cells {
-		values := c.Sample(m).Means()
+func levelsOf(s runview.Series, m runview.Metric) (levels []stats.Level) {
+	for i, c := range s.Cells() {
+		values := c.Sample(m).Values()
 		if len(values) == 0 {
 			return nil
 		}
-		levels = append(levels, stats.Level{X: float64(s.Counts[i]), Values: values})
+		levels = append(levels, stats.Level{X: float64(s.Levels[i].Count()), Values: values})
 	}
 	return levels
 }
@@ -56,25 +56,22 @@ func shapeOf(curve stats.Curve, higherIsBetter bool) *Shape {
 // ratioOf is how many times more instances the end of a span has.
 func ratioOf(s Span) float64 { return float64(s.To) / float64(s.From) }
 
-// faster is the ratio from which on it is told that p99 grew more than the mean.
-const faster = 1.1
-
 // tailOf returns how much more p99 grows than the mean of latency, where it does,
 // significantly for all numbers of instances together: the ratio of the two in each
-// trial, against that with the fewest instances, in the same blocks of trials. nil
-// where it does not, or nothing tells.
-func tailOf(s measured.Scaling, seed uint64) *Tail {
-	taken := make([]samples.Sample, len(s.Cells))
-	for i, c := range s.Cells {
-		taken[i] = c.TailOverMean()
+// setup, against that with the fewest instances, in the same rounds. nil where it
+// does not, or nothing tells.
+func tailOf(s runview.Series, seed uint64) *Tail {
+	taken := make([]runview.Sample, len(s.Levels))
+	for i, c := range s.Cells() {
+		taken[i] = c.Sample(runview.TailOverMean)
 		if len(taken[i]) == 0 {
 			return nil
 		}
 	}
-	var effects []samples.Effect
+	var effects []runview.Effect
 	var ps []float64
 	for _, sample := range taken[1:] {
-		e, ok := samples.Compare(sample, taken[0], seed)
+		e, ok := runview.Compare(sample, taken[0], seed)
 		if !ok || !e.Decidable() {
 			e.P = 1
 		}
@@ -83,31 +80,27 @@ func tailOf(s measured.Scaling, seed uint64) *Tail {
 	ps = stats.BenjaminiHochberg(ps)
 	last := len(effects) - 1
 	since := last + 1
-	for since > 0 && ps[since-1] < stats.Alpha && effects[since-1].Ratio >= faster {
+	for since > 0 && ps[since-1] < stats.Alpha && effects[since-1].Ratio >= threshold.TailOverMean {
 		since--
 	}
 	if since > last {
 		return nil
 	}
-	grown := func(m samples.Metric) float64 {
-		return stats.Median(s.Cells[last+1].Sample(m).Means()) / stats.Median(s.Cells[0].Sample(m).Means())
+	grown := func(m runview.Metric) float64 {
+		return stats.Median(s.Levels[last+1].Cell.Sample(m).Values()) / stats.Median(s.Levels[0].Cell.Sample(m).Values())
 	}
 	e := effects[last]
 	t := &Tail{
-		From: s.Counts[0], Since: s.Counts[since+1], At: s.Counts[last+1],
-		P99: grown(samples.P99), Mean: grown(samples.MeanLatency), Ratio: e.Ratio, Low: e.Low, High: e.High, P: ps[last],
+		From: s.Levels[0].Count(), Since: s.Levels[since+1].Count(), At: s.Levels[last+1].Count(),
+		P99: grown(runview.P99), Mean: grown(runview.MeanLatency), Ratio: e.Ratio, Low: e.Low, High: e.High, P: ps[last],
 	}
-	if math.IsNaN(t.Low) || !measured.Finite(t.P99) || !measured.Finite(t.Mean) {
+	if math.IsNaN(t.Low) || !runview.Finite(t.P99) || !runview.Finite(t.Mean) {
 		return nil
 	}
 	return t
 }
 
-// fallen is the share of what the best number of instances does below which others do
-// less, and more of them are in a valley: what varies by less is level.
-const fallen = 0.9
-
-// valleyOf returns the valley of a curve: behind a change it falls to less than fallen.
+// valleyOf returns the valley of a curve: behind a change it falls to less than threshold.Valley.
 // nil where it does not.
 func valleyOf(curve stats.Curve, points []fact.ScalingPoint) *Valley {
 	for i, c := range curve.Changes {
@@ -117,7 +110,7 @@ func valleyOf(curve stats.Curve, points []fact.ScalingPoint) *Valley {
 		}
 		from := bestUpTo(points, c.To)
 		to := worstBehind(points, from.Instances)
-		if to.Instances > from.Instances && to.Rate < fallen*from.Rate {
+		if to.Instances > from.Instances && to.Rate < threshold.Valley*from.Rate {
 			return &Valley{From: from.Instances, To: to.Instances, Ratio: to.Rate / from.Rate, P: c.P}
 		}
 	}
@@ -154,7 +147,7 @@ func worstBehind(points []fact.ScalingPoint, least int) fact.ScalingPoint {
 func causeOf(best, valley fact.ScalingPoint) Cause {
 	processors := valley.Use(fact.Processors)
 	switch {
-	case measured.Outgrown(valley, best):
+	case runview.Outgrown(valley, best):
 		return CauseMemory
 	case processors != nil && processors.Binds:
 		return CauseCPU

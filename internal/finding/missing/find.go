@@ -4,16 +4,15 @@ import (
 	"cmp"
 	"fmt"
 
-	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 )
 
 const noReason = "no reason was recorded"
 
 // Find names what was not measured, by reason.
-func Find(v *measured.View) (out []fact.Finding) {
+func Find(v *runview.View) (out []fact.Finding) {
 	var groups []*Facts
 	type reason struct {
 		status      result.TrialStatus
@@ -22,7 +21,7 @@ func Find(v *measured.View) (out []fact.Finding) {
 	of := map[reason]*Facts{}
 	for i := range v.Run.Trials {
 		t := &v.Run.Trials[i]
-		if samples.Measured(t) {
+		if runview.Measured(t) {
 			continue
 		}
 		r, what := reason{status: t.Status}, ""
@@ -42,7 +41,7 @@ func Find(v *measured.View) (out []fact.Finding) {
 			of[r], groups = f, append(groups, f)
 		}
 		f.Trials++
-		f.stacks, f.Workloads = measured.AppendNew(f.stacks, t.Stack), measured.AppendNew(f.Workloads, mixOf(v, t))
+		f.stacks, f.Workloads = runview.AddNew(f.stacks, t.Stack), runview.AddNew(f.Workloads, mixOf(v, t))
 	}
 	for i, told := range groups {
 		f := fact.Finding{
@@ -59,7 +58,7 @@ func Find(v *measured.View) (out []fact.Finding) {
 
 // mixOf names the mix of a trial. Those that the run added to vary limits, and did not come to,
 // are one.
-func mixOf(v *measured.View, t *result.Trial) string {
+func mixOf(v *runview.View, t *result.Trial) string {
 	for _, m := range v.Run.Mixes {
 		if m.Name == t.Mix && m.Varies != nil && t.Status == result.TrialPlanned {
 			return "limits of " + m.Varies.Of + " varied"

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/missing"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 )
 
 // Trials that were not measured are told of once for each reason, in plain words.
@@ -36,7 +36,7 @@ func TestFind(t *testing.T) {
 		"1 trial lost (b, RR): the trial left no usable number", "the trial left no usable number. What would change it: see its artifacts.",
 	}
 	var got []string
-	for _, f := range missing.Find(measured.New(run)) {
+	for _, f := range missing.Find(runview.New(run)) {
 		got = append(got, f.Title, f.Why)
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units/plural"
 )
 
 // title says what was not measured: "2 trials failed (xfs, RW): why".
@@ -27,10 +27,10 @@ func (f *Facts) title(run *result.Run) string {
 // named are the stacks, and of what a control is a copy; none for mixes that name their own.
 func (f *Facts) named(run *result.Run) (names []string) {
 	for _, name := range f.stacks {
-		at := slices.IndexFunc(run.Stacks, func(s result.Stack) bool { return s.Name == name && s.Control != "" })
+		s, _ := run.Stack(name)
 		switch {
-		case at >= 0:
-			names = append(names, fmt.Sprintf("%s, a copy of %s", name, run.Stacks[at].Control))
+		case s.Control != "":
+			names = append(names, fmt.Sprintf("%s, a copy of %s", name, s.Control))
 		case name != "":
 			names = append(names, name)
 		}

@@ -3,12 +3,12 @@ package neighbours
 
 import (
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/runview"
 )
 
 // Find says what others did, where it matters.
-func Find(v *measured.View) []fact.Finding {
+func Find(v *runview.View) []fact.Finding {
 	n := v.Neighbours()
 	if n == nil {
 		return nil
@@ -19,9 +19,9 @@ func Find(v *measured.View) []fact.Finding {
 	if len(n.Runs) > 0 {
 		f.Why = "Runs at the same time measure each other's load, which is in the numbers of both."
 	}
-	f.Why += " Measure again when the host is quiet; plimsoll doctor tells how busy it is."
+	f.Why += " Measure again when the host is quiet: `--wait-for-quiet 5m` has trials wait for that, and plimsoll doctor shows how busy it is."
 	for _, d := range n.Disks {
-		f.Stacks = measured.AppendAllNew(f.Stacks, d.Stacks)
+		f.Stacks = runview.AddNew(f.Stacks, d.Stacks...)
 	}
 	return []fact.Finding{f}
 }

@@ -7,7 +7,7 @@ import (
 	"plimsoll/internal/finding/fact"
 )
 
-// Facts is what is said of all workloads together.
+// Facts has the noise of all workloads together.
 type Facts struct {
 	Twin        string `json:"twin,omitempty"`        // the first stack that the control is a copy of
 	Control     bool   `json:"control"`               // there is one
@@ -27,9 +27,9 @@ type part struct {
 }
 
 var parts = []part{
-	{func(n fact.Noise) *float64 { return n.Within }, "within a bring-up"},
-	{func(n fact.Noise) *float64 { return n.Between }, "between bring-ups"},
-	{func(n fact.Noise) *float64 { return n.Blocks }, "between blocks"},
+	{func(n fact.Noise) *float64 { return n.Within }, "within a setup"},
+	{func(n fact.Noise) *float64 { return n.Between }, "between setups"},
+	{func(n fact.Noise) *float64 { return n.Blocks }, "between rounds"},
 }
 
 // span is the least and the greatest of what is known of a part; ok is false where nothing is.

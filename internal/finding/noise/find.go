@@ -4,25 +4,24 @@ import (
 	"cmp"
 	"math"
 
-	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 )
 
 // Find tells how far apart equal things came out.
-func Find(v *measured.View) []fact.Finding {
+func Find(v *runview.View) []fact.Finding {
 	told := Facts{Comparisons: v.Comparisons()}
 	for _, w := range v.Workloads {
 		n := fact.Noise{Workload: w.Name}
 		if e, ok := v.Noise(w.Name); ok {
 			n.Control, n.Twin = &e, e.Baseline
 		}
-		var points []samples.Sample
+		var points []runview.Sample
 		for _, c := range v.Under(w.Name) {
 			points = append(points, c.Rates)
 		}
-		if parts, ok := samples.Parts(points); ok {
+		if parts, ok := runview.Parts(points); ok {
 			n.Within, n.Between, n.Blocks = known(parts.Within), known(parts.Between), known(parts.Blocks)
 		}
 		if n.Control != nil || n.Within != nil || n.Between != nil {
@@ -41,7 +40,7 @@ func Find(v *measured.View) []fact.Finding {
 			told.Twin = cmp.Or(told.Twin, n.Twin)
 		}
 		if n.Twin != "" {
-			f.Stacks = measured.AppendNew(f.Stacks, n.Twin)
+			f.Stacks = runview.AddNew(f.Stacks, n.Twin)
 		}
 	}
 	if told.stacks {
@@ -61,7 +60,7 @@ func known(x float64) *float64 {
 // TwinsApart are the workloads under which two copies of a stack differ significantly: something
 // besides the stacks decides what is measured. That is tested under each workload, so p is corrected
 // for how many there are.
-func TwinsApart(v *measured.View) (out []fact.Doubt) {
+func TwinsApart(v *runview.View) (out []fact.Doubt) {
 	var apart []fact.Doubt
 	var ps []float64
 	for _, w := range v.Workloads {

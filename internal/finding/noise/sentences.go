@@ -6,9 +6,9 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // title says how far two copies of a stack differ, or equal trials where no stacks are compared.
@@ -17,7 +17,7 @@ func (f Facts) title() string {
 		if spans := f.spans(); spans != "" {
 			return "Equal trials differ in their rates by " + spans
 		}
-		return "How far equal trials differ is told for each mix"
+		return "How far equal trials differ is shown for each mix"
 	}
 	var apart []string
 	for _, n := range f.under {
@@ -45,7 +45,7 @@ func (f Facts) why() string {
 	if f.stacks {
 		who = "stacks"
 	}
-	said = append(said, fmt.Sprintf("Each block has a region of the disk and an hour of its own, which all %s share.", who))
+	said = append(said, fmt.Sprintf("In each round all %s use the same region of the disk, one after the other.", who))
 	if f.Control {
 		said = append(said, "The control is a copy of the baseline that was brought up like any other stack. No difference below the "+
 			"one between these two is taken for real.")
@@ -99,7 +99,7 @@ func row(n fact.Noise) string {
 	switch {
 	case n.Control == nil:
 	case n.Control.TooFew:
-		all = append(all, fmt.Sprintf("so few bring-ups do not tell how far two copies of %s differ", n.Twin))
+		all = append(all, fmt.Sprintf("so few setups do not show how far two copies of %s differ", n.Twin))
 	default:
 		all = append(all, fmt.Sprintf("two copies of %s differ by %s", n.Twin, prose.Deviation(n.Apart())))
 	}

@@ -15,11 +15,11 @@ func TestRow(t *testing.T) {
 		line string
 	}{
 		{fact.Noise{}, "", ""},
-		{fact.Noise{Within: share(0.02), Blocks: share(0)}, "rates vary by 2% within a bring-up and less than 0.1% between blocks", "noise: "},
-		{fact.Noise{Twin: "a", Control: &fact.Effect{TooFew: true}}, "so few bring-ups do not tell how far two copies of a differ",
+		{fact.Noise{Within: share(0.02), Blocks: share(0)}, "rates vary by 2% within a setup and less than 0.1% between rounds", "noise: "},
+		{fact.Noise{Twin: "a", Control: &fact.Effect{TooFew: true}}, "so few setups do not show how far two copies of a differ",
 			"noise floor: "},
 		{fact.Noise{Twin: "a", Control: &fact.Effect{Ratio: 1.05}, Between: share(0.1)},
-			"two copies of a differ by 5%; rates vary by 10% between bring-ups", "noise floor: "},
+			"two copies of a differ by 5%; rates vary by 10% between setups", "noise floor: "},
 	} {
 		c.n.Text = row(c.n)
 		if c.n.Text != c.want || c.n.Line() != c.line+c.want {
@@ -32,13 +32,13 @@ func TestRow(t *testing.T) {
 func TestSpans(t *testing.T) {
 	low, high := 0.01, 0.2
 	one, other := fact.Noise{Workload: "w", Within: &low}, fact.Noise{Workload: "x", Within: &high}
-	if got := (Facts{under: []fact.Noise{one, other, one}}).why(); got != "Under w, rates vary by 1% within a bring-up. Under x, rates vary by "+
-		"20% within a bring-up. Under w, rates vary by 1% within a bring-up. Each block has a region of the disk and an hour of its own, "+
-		"which all mixes share." {
+	if got := (Facts{under: []fact.Noise{one, other, one}}).why(); got != "Under w, rates vary by 1% within a setup. Under x, rates vary by "+
+		"20% within a setup. Under w, rates vary by 1% within a setup. In each round all mixes use the same region of the disk, "+
+		"one after the other." {
 		t.Error(got)
 	}
 	many := Facts{under: []fact.Noise{one, other, one, one}}
-	if got := many.title(); got != "Equal trials differ in their rates by 1% to 20% within a bring-up" {
+	if got := many.title(); got != "Equal trials differ in their rates by 1% to 20% within a setup" {
 		t.Error(got)
 	}
 }

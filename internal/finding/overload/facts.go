@@ -4,45 +4,45 @@ package overload
 
 import (
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/stats"
 )
 
-// Facts is what is found of mixes that differ in the rate that is offered.
+// Facts are the findings on mixes that differ in the rate that is offered.
 type Facts struct {
 	Overload Curve `json:"overload"`
 }
 
-// Curve is what becomes of operations that begin at a rate, whatever the server does, over
-// that rate.
+// Curve has the completion and latency of operations that begin at a rate, whatever the server does, over that rate.
 type Curve struct {
 	Stack     string  `json:"stack,omitempty"` // "" for a mix that names its own
 	Workload  string  `json:"workload"`        // what the names of the workloads have in common
-	Host      string  `json:"host,omitempty"`  // the miniature, for people; "" for the host itself
+	Host      string  `json:"host,omitempty"`  // the scaled-down host, for people; "" for the host itself
 	Instances int     `json:"instances"`
 	Points    []Point `json:"points"` // ascending by what is offered; at least two
 
 	Kept     float64 `json:"kept,omitempty"`   // operations per second, offered: all rates up to it are kept; 0 for none
 	Breaks   float64 `json:"breaks,omitempty"` // the lowest that is not kept; 0 where all are
-	Low      float64 `json:"low,omitempty"`    // Kept in the bring-up in which it is lowest,
+	Low      float64 `json:"low,omitempty"`    // Kept in the setup in which it is lowest,
 	High     float64 `json:"high,omitempty"`   // and in that in which it is highest
 	BringUps int     `json:"bring_ups"`        // of the rate that has fewest
 	Next     float64 `json:"next,omitempty"`   // what to offer next; 0 for nothing
 }
 
-// Point is what became of one rate. Values are medians of bring-ups.
+// Point has the measurements at one rate. Values are medians of setups.
 type Point struct {
 	Mix      string  `json:"mix"`
 	BringUps int     `json:"bring_ups"`
 	Offered  float64 `json:"offered"`  // operations per second that were to begin, of all instances together
 	Achieved float64 `json:"achieved"` // and that were completed
-	Low      float64 `json:"low"`      // interval of Achieved; both are 0 below four bring-ups
+	Low      float64 `json:"low"`      // interval of Achieved; both are 0 below four setups
 	High     float64 `json:"high"`     //
 	// Done is the share of the operations whose time came that were completed, 0 to 1: the others
 	// failed, or had not begun at the end.
 	Done      float64 `json:"done"`
 	P50NS     float64 `json:"p50_ns"` // latency from when operations were to begin
 	P99NS     float64 `json:"p99_ns"`
-	P99Low    float64 `json:"p99_low"` // interval of P99NS; both are 0 below four bring-ups
+	P99Low    float64 `json:"p99_low"` // interval of P99NS; both are 0 below four setups
 	P99High   float64 `json:"p99_high"`
 	ServiceNS float64 `json:"service_ns"` // 99th percentile from when they were sent, which is all that a closed loop sees
 	// Growth is by how much p99 gets longer while the trial lasts, in ns for each ns.
@@ -63,8 +63,8 @@ func (p Point) GrowthPerSecond() float64 { return p.Growth * 1e9 }
 // Late reports whether the generator was itself the bottleneck in half of the trials or more.
 func (p Point) Late() bool { return p.Trials > 0 && 2*p.Hindered >= p.Trials }
 
-// at returns what became of a rate; nil where it was not offered.
-func (f *Facts) at(offered float64) *Point {
+// pointAt returns what became of a rate; nil where it was not offered.
+func (f *Facts) pointAt(offered float64) *Point {
 	for i := range f.Overload.Points {
 		if f.Overload.Points[i].Offered == offered {
 			return &f.Overload.Points[i]
@@ -73,25 +73,21 @@ func (f *Facts) at(offered float64) *Point {
 	return nil
 }
 
-// kept is what became of the highest rate that is kept; nil where none is.
-func (f *Facts) kept() *Point { return f.at(f.Overload.Kept) }
+// highestKept returns the point of the highest rate that is kept; nil where none is.
+func (f *Facts) highestKept() *Point { return f.pointAt(f.Overload.Kept) }
 
-// broken is what became of the lowest rate that is not kept; nil where all are.
-func (f *Facts) broken() *Point { return f.at(f.Overload.Breaks) }
+// broken returns the point of the lowest rate that is not kept; nil where all are.
+func (f *Facts) broken() *Point { return f.pointAt(f.Overload.Breaks) }
 
 // hidden is the highest rate, if it is not kept and a closed loop would have shown far shorter
 // latencies; nil otherwise.
 func (f *Facts) hidden() *Point {
 	last := &f.Overload.Points[len(f.Overload.Points)-1]
-	if last.Kept || !(last.ServiceNS > 0) || last.P99NS < hides*last.ServiceNS {
+	if last.Kept || !(last.ServiceNS > 0) || last.P99NS < threshold.HiddenWait*last.ServiceNS {
 		return nil
 	}
 	return last
 }
-
-// hides is how many times as long latencies from the intended time are, where those from when
-// operations were sent hide the wait.
-const hides = 2
 
 // late are the rates, kept or not, at which the generator was itself the bottleneck.
 func (f *Facts) late(kept bool) (rates []float64) {
@@ -103,8 +99,8 @@ func (f *Facts) late(kept bool) (rates []float64) {
 	return rates
 }
 
-// few reports whether too few bring-ups tell which rate is kept.
+// few reports whether too few setups tell which rate is kept.
 func (f *Facts) few() bool { return f.Overload.BringUps < stats.FewestPairs }
 
-// decided reports whether all bring-ups say the same.
+// decided reports whether all setups say the same.
 func (f *Facts) decided() bool { return f.Overload.Low == f.Overload.High }

@@ -5,16 +5,15 @@ import (
 	"math"
 	"slices"
 
-	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/hist"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 )
 
 // Find says which rate of operations instances keep up with, and what becomes of more.
-func Find(v *measured.View) (out []fact.Finding) {
+func Find(v *runview.View) (out []fact.Finding) {
 	for _, of := range v.Offereds() {
 		f, _ := find(v, of)
 		out = append(out, f)
@@ -22,20 +21,20 @@ func Find(v *measured.View) (out []fact.Finding) {
 	return out
 }
 
-func find(v *measured.View, of measured.Offered) (fact.Finding, *Facts) {
+func find(v *runview.View, of runview.Series) (fact.Finding, *Facts) {
 	told := &Facts{curveOf(v, of)}
 	f := fact.Finding{
 		ID:   fmt.Sprintf("overload/%s/%s-%d", of.Stack.Name, told.Overload.Workload, of.Instances),
 		Case: "overload", Kind: fact.KindScaling, Workload: told.Overload.Workload, Facts: told,
 		Title: told.whose() + ": " + told.keeps(), Why: told.each(), Section: told.section(),
-		Stacks: of.Stack.Names(), Evidence: measured.Points(of.Cells...), Caveats: measured.MarksOf(of.Cells...),
+		Stacks: of.Stack.Names(), Evidence: runview.Points(of.Cells()...), Caveats: runview.MarksOf(of.Cells()...),
 	}
 	return f, told
 }
 
 // Verdict draws the verdict of a run that asks which rate is kept: on one stack, of mixes that
 // differ in their rate; on a host that was quiet or not. ok is false for any other run.
-func Verdict(v *measured.View, quiet bool) (f fact.Finding, told *Facts, ok bool) {
+func Verdict(v *runview.View, quiet bool) (f fact.Finding, told *Facts, ok bool) {
 	all := v.Offereds()
 	if len(all) == 0 {
 		return f, nil, false
@@ -70,20 +69,16 @@ const (
 )
 
 // curveOf returns what became of each rate.
-func curveOf(v *measured.View, of measured.Offered) Curve {
-	o := Curve{Stack: of.Stack.Name, Workload: of.Name(), Instances: of.Instances}
-	if of.Host != nil {
-		o.Host = of.Host.String()
-	}
+func curveOf(v *runview.View, of runview.Series) Curve {
+	o := Curve{Stack: of.Stack.Name, Workload: of.Name, Host: runview.HostText(of.Host), Instances: of.Instances}
 	var first fact.ScalingPoint
-	for i, c := range of.Cells {
-		used := measured.PointOf(c, of.Instances)
-		used.Uses = v.UsesOf(of.Host, c, used)
+	for i, c := range of.Cells() {
+		used := v.PointOf(of.Host, c)
 		if i == 0 {
 			first = used
 		}
-		p := offeredPoint(c, of.Rates[i])
-		p.Uses, p.Binds = used.Uses, measured.BindingOf(used, first)
+		p := offeredPoint(c, of.Levels[i].Value, used)
+		p.Binds = runview.BindingOf(used, first)
 		o.Points = append(o.Points, p)
 		if i == 0 || p.BringUps < o.BringUps {
 			o.BringUps = p.BringUps
@@ -93,26 +88,19 @@ func curveOf(v *measured.View, of measured.Offered) Curve {
 	for i, p := range o.Points {
 		kept[i] = p.Kept
 	}
-	o.Kept, o.Breaks = keptUpTo(of.Rates, kept)
-	over(of, &o)
-	if o.Kept > 0 && o.Breaks > nextFrom*o.Kept {
+	o.Kept, o.Breaks = keptUpTo(of.Values(), kept)
+	keptRange(of, &o)
+	if o.Kept > 0 && o.Breaks > threshold.NextRateGap*o.Kept {
 		o.Next = twoDigits(math.Sqrt(o.Kept * o.Breaks))
 	}
 	switch {
 	case o.Kept == 0:
 		o.Next = twoDigits(o.Breaks / 2)
 	case o.Breaks == 0:
-		o.Next = twoDigits(nextBeyond * o.Kept)
+		o.Next = twoDigits(threshold.NextRateStep * o.Kept)
 	}
 	return o
 }
-
-// Which rate to offer next: one between what is kept and what is not, where these are further
-// apart than this; else so much more than the most that was.
-const (
-	nextFrom   = 1.1
-	nextBeyond = 1.5
-)
 
 // twoDigits rounds to two digits.
 func twoDigits(x float64) float64 {
@@ -131,10 +119,10 @@ func keptUpTo(rates []float64, kept []bool) (up, breaks float64) {
 	return up, 0
 }
 
-// over finds how far it depends on the bring-up what is kept.
-func over(o measured.Offered, f *Curve) {
+// keptRange sets the lowest and the highest rate that is kept, over setups.
+func keptRange(o runview.Series, f *Curve) {
 	var blocks [][2]int
-	for _, c := range o.Cells {
+	for _, c := range o.Cells() {
 		for _, t := range c.Trials {
 			key := [2]int{t.Block, t.BringUp}
 			if t.BringUp > 0 && !slices.Contains(blocks, key) {
@@ -144,18 +132,18 @@ func over(o measured.Offered, f *Curve) {
 	}
 	first := true
 	for _, b := range blocks {
-		kept := make([]bool, len(o.Cells))
+		kept := make([]bool, len(o.Levels))
 		whole := true
-		for i, c := range o.Cells {
+		for i, c := range o.Cells() {
 			own := slices.DeleteFunc(slices.Clone(c.Trials), func(t *result.Trial) bool { return [2]int{t.Block, t.BringUp} != b })
 			whole = whole && len(own) > 0
-			done, growth := samples.Take(own, doneShare), samples.Take(own, growth)
-			kept[i] = len(own) > 0 && isKept(stats.Median(done.Means()), medianOr0(growth))
+			done, growth := runview.Take(own, doneShare), runview.Take(own, growth)
+			kept[i] = len(own) > 0 && isKept(stats.Median(done.Values()), growth.Median())
 		}
 		if !whole {
 			continue // some rate was not offered in it
 		}
-		up, _ := keptUpTo(o.Rates, kept)
+		up, _ := keptUpTo(o.Values(), kept)
 		if first {
 			f.Low, f.High, first = up, up, false
 			continue
@@ -164,35 +152,19 @@ func over(o measured.Offered, f *Curve) {
 	}
 }
 
-func medianOr0(s samples.Sample) float64 {
-	if len(s) == 0 {
-		return 0
-	}
-	return stats.Median(s.Means())
-}
-
 func isKept(done, growth float64) bool { return done >= nearlyAll && growth < growing }
 
-func offeredPoint(c *measured.Cell, rate float64) Point {
+func offeredPoint(c *runview.Cell, rate float64, used fact.ScalingPoint) Point {
+	p99 := used.Percentile(99)
 	p := Point{
-		Mix: c.Workload.Name, BringUps: c.Point.N, Offered: rate, Achieved: c.Point.Median, Trials: len(c.Trials),
+		Mix: used.Mix, BringUps: used.BringUps, Offered: rate, Achieved: used.Rate, Low: used.RateLow, High: used.RateHigh,
+		P50NS: used.Percentile(50).NS, P99NS: p99.NS, P99Low: p99.Low, P99High: p99.High, Uses: used.Uses, Trials: len(c.Trials),
 	}
-	if c.Point.Coverage > 0 {
-		p.Low, p.High = c.Point.Low, c.Point.High
-	}
-	for _, q := range measured.Percentiles(c) {
-		switch q.Percent {
-		case 50:
-			p.P50NS = q.NS
-		case 99:
-			p.P99NS, p.P99Low, p.P99High = q.NS, q.Low, q.High
-		}
-	}
-	p.Done = medianOr0(samples.Take(c.Trials, doneShare))
-	p.Growth = medianOr0(samples.Take(c.Trials, growth))
-	p.ServiceNS = medianOr0(samples.Take(c.Trials, service))
-	p.LagNS = medianOr0(samples.Take(c.Trials, lag))
-	p.Errors = medianOr0(samples.Take(c.Trials, failures))
+	p.Done = runview.Take(c.Trials, doneShare).Median()
+	p.Growth = runview.Take(c.Trials, growth).Median()
+	p.ServiceNS = c.Sample(runview.ServiceP99).Median()
+	p.LagNS = runview.Take(c.Trials, lag).Median()
+	p.Errors = runview.Take(c.Trials, failures).Median()
 	p.Kept = isKept(p.Done, p.Growth)
 	for _, t := range c.Trials {
 		if slices.ContainsFunc(t.Instances, func(in result.Instance) bool {
@@ -246,11 +218,6 @@ func lag(t *result.Trial) (ns float64, ok bool) {
 		}
 	}
 	return ns, ok
-}
-
-func service(t *result.Trial) (float64, bool) {
-	ns, ok := hist.Percentile(t.Measured().Latency(result.Completion).Bins, 99)
-	return float64(ns), ok
 }
 
 // growth is by how much p99 gets longer from the first third of a trial to its last, of the

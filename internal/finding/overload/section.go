@@ -3,7 +3,7 @@ package overload
 import (
 	"fmt"
 
-	"plimsoll/internal/cell"
+	"plimsoll/internal/result"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units"
 )
@@ -20,10 +20,10 @@ func (f *Facts) section() *section.Section {
 		Figures: []section.Figure{o.completed(), o.waits()},
 	}
 	if o.Host != "" {
-		s.Note += " All in a miniature of " + o.Host + "."
+		s.Note += " All in a scaled-down host of " + o.Host + "."
 	}
 	for _, p := range o.Points {
-		s.Covers = append(s.Covers, cell.Point{Stack: o.Stack, Mix: p.Mix})
+		s.Covers = append(s.Covers, result.Point{Stack: o.Stack, Mix: p.Mix})
 	}
 	if o.Kept > 0 {
 		line := section.Band{Class: section.Carries, X: [2]float64{o.Kept, o.Kept},
@@ -38,7 +38,7 @@ func (f *Facts) section() *section.Section {
 
 // table has a row for each rate.
 func (o Curve) table() section.Table {
-	t := section.Table{Caption: "medians over bring-ups", Columns: []section.Column{
+	t := section.Table{Caption: "medians over setups", Columns: []section.Column{
 		{Head: "offered", Means: "operations a second that were to begin"},
 		{Head: "ops/s", Means: "those that were completed"},
 		{Head: "interval", Drop: 4},
@@ -46,7 +46,7 @@ func (o Curve) table() section.Table {
 		{Head: "p50", Drop: 3},
 		{Head: "p99", Means: "from when operations were to begin"},
 		{Head: "sent", Means: "p99 from when they were sent, which is all that a closed loop sees"},
-		{Head: "longer", Means: "by how much p99 grows with every second"},
+		{Head: "longer", Means: "what p99 grows by with every second"},
 		{Head: "lag", Means: "how late the generator itself was, at the 99th percentile", Drop: 2},
 		{Head: "kept", Means: "nearly all are done, and p99 does not grow", Text: true},
 		{Head: "binds", Text: true, Drop: 1},
@@ -77,7 +77,7 @@ func (p Point) keptWord() string {
 	return word
 }
 
-// axis is what was offered.
+// axis is the axis of offered rates.
 var axis = section.Axis{Label: "offered, operations a second", Of: section.Count, Each: true}
 
 // completed draws how many operations were completed, beside what was offered.

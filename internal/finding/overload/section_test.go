@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/cell"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/overload"
+	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/section"
-	"plimsoll/internal/story"
+	"plimsoll/internal/testkit/runtest"
 )
 
 //go:embed testdata/offered.story
@@ -17,7 +17,7 @@ var offered string
 
 // What becomes of rates is shown over them, the highest that is kept marked.
 func TestSection(t *testing.T) {
-	found := overload.Find(measured.New(story.Tell(t, offered)))
+	found := overload.Find(runview.New(runtest.Tell(t, offered)))
 	if len(found) != 1 || found[0].Section == nil {
 		t.Fatalf("%+v", found)
 	}
@@ -25,7 +25,7 @@ func TestSection(t *testing.T) {
 	if s.Title != "1 instance of C over the rate that is offered" || len(s.Tables) != 1 || len(s.Tables[0].Rows) != 3 || len(s.Figures) != 2 {
 		t.Fatalf("%+v", s)
 	}
-	if !s.Has(cell.Point{Stack: "disk", Mix: "C-4000-1"}) || s.Has(cell.Point{Stack: "disk", Mix: "C-8000-1"}) {
+	if !s.Has(result.Point{Stack: "disk", Mix: "C-4000-1"}) || s.Has(result.Point{Stack: "disk", Mix: "C-8000-1"}) {
 		t.Errorf("it covers %v", s.Covers)
 	}
 	for _, f := range s.Figures {

@@ -6,9 +6,9 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // whose names what the rates are offered to.
@@ -19,7 +19,7 @@ func (f *Facts) whose() string {
 // verdict is the first sentence of a run that asks for nothing else.
 func (f *Facts) verdict(sure fact.Confidence) string {
 	if sure == fact.TooEarly {
-		return fmt.Sprintf("Too early to say how many operations a second %s %s up with: it takes %d bring-ups, and some rates "+
+		return fmt.Sprintf("Too early to say how many operations a second %s %s up with: it takes %d setups, and some rates "+
 			"have only %d", f.whose(), f.verb("keeps", "keep"), stats.FewestPairs, f.Overload.BringUps)
 	}
 	return fmt.Sprintf("%s: %s %s", prose.Capital(string(sure)), f.whose(), f.keeps())
@@ -32,7 +32,7 @@ func (f *Facts) verb(one, several string) string {
 
 // keeps says which rate is kept, and what becomes of the next.
 func (f *Facts) keeps() string {
-	kept, broken := f.kept(), f.broken()
+	kept, broken := f.highestKept(), f.broken()
 	var said string
 	switch {
 	case kept == nil && broken != nil:
@@ -72,10 +72,10 @@ func (f *Facts) each() string {
 	var lines []string
 	say := func(format string, values ...any) { lines = append(lines, fmt.Sprintf(format, values...)) }
 	if o.Host != "" {
-		say("All in a miniature of %s.", o.Host)
+		say("All in a scaled-down host of %s.", o.Host)
 	}
 	var ends []string
-	if kept := f.kept(); kept != nil {
+	if kept := f.highestKept(); kept != nil {
 		ends = append(ends, fmt.Sprintf("Of %s a second, %s are completed, 99%% of them within %s of when they were to begin.",
 			units.Rate(kept.Offered), units.Percent(kept.Done), units.Latency(kept.P99NS)))
 	}
@@ -99,7 +99,7 @@ func (f *Facts) each() string {
 		if o.Low > 0 {
 			low = units.Rate(o.Low)
 		}
-		say("Bring-ups differ: what is kept is %s in one and %s in another.", low, units.Rate(o.High))
+		say("Setups differ: what is kept is %s in one and %s in another.", low, units.Rate(o.High))
 	}
 	if late := f.late(false); len(late) > 0 {
 		say("At %s a second the generator was itself the bottleneck: these prove nothing about the server. Give it CPUs of its own.",

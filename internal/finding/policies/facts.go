@@ -6,9 +6,10 @@ import (
 	"slices"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/threshold"
 )
 
-// Facts is what is found of mixes that differ in the policy of their instances alone.
+// Facts are the findings on mixes that differ in the policy of their instances alone.
 type Facts struct {
 	Policies Policies `json:"policies"`
 
@@ -16,11 +17,11 @@ type Facts struct {
 	runs string // what each instance does
 }
 
-// Policies is what policies of limits cost so many instances, against none.
+// Policies are the costs of policies of limits for a number of instances, against none.
 type Policies struct {
 	Stack     string   `json:"stack,omitempty"` // "" for mixes that name their own
 	Workload  string   `json:"workload"`
-	Host      string   `json:"host,omitempty"` // the miniature, for people; "" for the host itself
+	Host      string   `json:"host,omitempty"` // the scaled-down host, for people; "" for the host itself
 	Instances int      `json:"instances"`
 	None      Policy   `json:"none"`
 	Policies  []Policy `json:"policies"` // in the order of the mixes
@@ -39,33 +40,23 @@ func (p *Policies) named(name string) *Policy {
 	return nil
 }
 
-// Policy is what instances did under a policy. Values are medians of bring-ups.
+// Policy has the measurements of instances under a policy. Values are medians of setups.
 type Policy struct {
-	Name     string `json:"name"` // "cpu+mem"; "none" for no limits of their own
-	Mix      string `json:"mix"`
-	BringUps int    `json:"bring_ups"`
+	Name         string  `json:"name"` // "cpu+mem"; "none" for no limits of their own
+	fact.Summary         // against none
+	Fair         float64 `json:"fair"`         // Jain's index over the rates of instances: 1 where all get the same, 1/n where one gets all
+	Weakest      float64 `json:"weakest"`      // of the slowest instance, as a share of an equal one, 0 to 1
+	DeviceReads  float64 `json:"device_reads"` // per operation
+	CacheBytes   float64 `json:"cache_bytes"`  // page cache of an instance
 
-	Rate        float64 `json:"rate"`         // of all together, per second
-	P99NS       float64 `json:"p99_ns"`       // 0 where it is not known
-	Fair        float64 `json:"fair"`         // Jain's index over the rates of instances: 1 where all get the same, 1/n where one gets all
-	Weakest     float64 `json:"weakest"`      // of the slowest instance, as a share of an equal one, 0 to 1
-	DeviceReads float64 `json:"device_reads"` // per operation
-	DeviceBytes float64 `json:"device_bytes"` // that devices moved, per second
-	CacheBytes  float64 `json:"cache_bytes"`  // page cache of an instance
-
-	Throughput *fact.Effect    `json:"throughput,omitempty"` // against none, in pairs of the same block; nil for none itself
-	P99        *fact.Effect    `json:"p99,omitempty"`
-	Limits     []fact.Resource `json:"limits,omitempty"` // that each instance has of its own
-	Held       []fact.Resource `json:"held,omitempty"`   // what keeps instances from doing more: limits of their own and of the miniature
-	Cost       Cost            `json:"cost"`             // in throughput
+	Limits []fact.Resource `json:"limits,omitempty"` // that each instance has of its own
+	Held   []fact.Resource `json:"held,omitempty"`   // what keeps instances from doing more: limits of their own and of the scaled-down host
+	Cost   Cost            `json:"cost"`             // in throughput
 }
 
-// longer is by how much p99 has to change to be told of.
-const longer = 1.1
-
-// tail is what the policy does to p99, where that is worth telling; nil elsewhere.
+// tail returns the effect of the policy on p99; nil where it is small.
 func (p Policy) tail() *fact.Effect {
-	if p.P99 == nil || !p.P99.Differs || p.P99.Size() < longer {
+	if p.P99 == nil || !p.P99.Differs || p.P99.Size() < threshold.TailCost {
 		return nil
 	}
 	return p.P99
@@ -81,20 +72,20 @@ func (p Policy) idle() (all []fact.Resource) {
 	return all
 }
 
-// Cost is what a policy does to throughput.
+// Cost classifies the effect of a policy on throughput.
 type Cost string
 
 // The costs.
 const (
-	CostUnknown Cost = "too few" // bring-ups
+	CostUnknown Cost = "too few" // setups
 	CostOpen    Cost = "open"    // it may be large, and may be none
 	CostNone    Cost = "level"   // a large one is ruled out
 	CostSome    Cost = "costs"
 	CostGain    Cost = "gains"
 )
 
-// of are the policies of some costs, in their order.
-func (f *Facts) of(costs ...Cost) (all []Policy) {
+// withCost returns the policies of some costs, in their order.
+func (f *Facts) withCost(costs ...Cost) (all []Policy) {
 	for _, one := range f.Policies.Policies {
 		if slices.Contains(costs, one.Cost) {
 			all = append(all, one)
@@ -105,14 +96,14 @@ func (f *Facts) of(costs ...Cost) (all []Policy) {
 
 // costs are those that cost throughput, the most first.
 func (f *Facts) costs() []Policy {
-	all := f.of(CostSome)
+	all := f.withCost(CostSome)
 	slices.SortStableFunc(all, func(a, b Policy) int { return cmp.Compare(a.Throughput.Ratio, b.Throughput.Ratio) })
 	return all
 }
 
 // level are those that do not, and open those of which that cannot be told.
-func (f *Facts) level() []Policy { return f.of(CostNone, CostGain) }
-func (f *Facts) open() []Policy  { return f.of(CostOpen, CostUnknown) }
+func (f *Facts) level() []Policy { return f.withCost(CostNone, CostGain) }
+func (f *Facts) open() []Policy  { return f.withCost(CostOpen, CostUnknown) }
 
 // slow is the first of those that are level in throughput, and not in p99; nil for none.
 func (f *Facts) slow() *Policy {
@@ -124,20 +115,20 @@ func (f *Facts) slow() *Policy {
 	return nil
 }
 
-// tooFew reports whether some policy has too few bring-ups to tell anything, and how many that has
+// tooFew reports whether some policy has too few setups to tell anything, and how many that has
 // which has fewest.
 func (f *Facts) tooFew() (few int, so bool) {
 	few = f.Policies.None.BringUps
 	for _, one := range f.Policies.Policies {
 		few = min(few, one.BringUps)
 	}
-	return few, len(f.of(CostUnknown)) > 0
+	return few, len(f.withCost(CostUnknown)) > 0
 }
 
 // unfair are the policies under which the slowest instance gets far less than an equal share.
 func (f *Facts) unfair() (all []Policy) {
 	for _, one := range f.Policies.all() {
-		if one.Weakest > 0 && one.Weakest < fact.Unfair {
+		if one.Weakest > 0 && one.Weakest < threshold.UnfairShare {
 			all = append(all, one)
 		}
 	}

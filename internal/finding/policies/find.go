@@ -4,15 +4,13 @@ import (
 	"cmp"
 	"fmt"
 
-	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
+	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/runview"
 )
 
-// Find says what each policy of limits costs, against none.
-func Find(v *measured.View) (out []fact.Finding) {
+// Find returns what each policy of limits costs, against none.
+func Find(v *runview.View) (out []fact.Finding) {
 	var all []*Facts
 	for _, of := range v.Policies() {
 		f, told := find(v, of)
@@ -24,12 +22,12 @@ func Find(v *measured.View) (out []fact.Finding) {
 	return out
 }
 
-func find(v *measured.View, of measured.Policied) (fact.Finding, *Facts) {
-	told := &Facts{Policies: policiesOf(v, of), rate: measured.RateUnit(of.Cells...), runs: v.Runs(of.Workload)}
+func find(v *runview.View, of runview.Series) (fact.Finding, *Facts) {
+	told := &Facts{Policies: policiesOf(v, of), rate: runview.RateUnit(of.Cells()...), runs: v.Runs(of.Workload)}
 	f := fact.Finding{
 		ID: fmt.Sprintf("policies/%s/%s-%d", of.Stack.Name, of.Workload, of.Instances), Case: "policies", Kind: fact.KindScaling,
 		Workload: of.Workload, Facts: told, Title: told.whose() + ": " + told.cost(), Why: told.each(),
-		Stacks: of.Stack.Names(), Evidence: measured.Points(of.Cells...), Caveats: measured.MarksOf(of.Cells...),
+		Stacks: of.Stack.Names(), Evidence: runview.Points(of.Cells()...), Caveats: runview.MarksOf(of.Cells()...),
 	}
 	return f, told
 }
@@ -37,7 +35,7 @@ func find(v *measured.View, of measured.Policied) (fact.Finding, *Facts) {
 // Verdict draws the verdict of a run that asks what policies of limits cost: on one stack, of mixes that
 // differ in their policy; on a host that was quiet or not. Where they differ in the number of instances,
 // too, it is that at which those without limits do most. ok is false for any other run.
-func Verdict(v *measured.View, quiet bool) (f fact.Finding, told *Facts, ok bool) {
+func Verdict(v *runview.View, quiet bool) (f fact.Finding, told *Facts, ok bool) {
 	all := v.Policies()
 	if len(all) == 0 {
 		return f, nil, false
@@ -75,79 +73,48 @@ func (f *Facts) confidence(quiet bool) fact.Confidence {
 }
 
 // policiesOf returns what each policy costs.
-func policiesOf(v *measured.View, of measured.Policied) Policies {
-	f := Policies{Stack: of.Stack.Name, Workload: of.Workload, Instances: of.Instances}
-	if of.Host != nil {
-		f.Host = of.Host.String()
-	}
-	none := of.None()
-	alone := measured.PointOf(none, of.Instances)
-	f.None = policyOf(v, of, measured.NoPolicy, none, alone)
+func policiesOf(v *runview.View, of runview.Series) Policies {
+	f := Policies{Stack: of.Stack.Name, Workload: of.Workload, Host: runview.HostText(of.Host), Instances: of.Instances}
+	none := of.At(runview.NoPolicy)
+	f.None = policyOf(v, of, runview.Level{Name: runview.NoPolicy, Cell: none}, nil)
 	f.None.Cost = CostNone
 	var effects []*fact.Effect
-	for i, c := range of.Cells {
-		if c == none {
+	for _, level := range of.Levels {
+		if level.Cell == none {
 			continue
 		}
-		p := policyOf(v, of, of.Names[i], c, alone)
-		rate, _ := v.Effect(measured.IOPS, p.Mix, f.None.Mix, c.Rates, none.Rates)
-		p.Throughput = &rate
-		effects = append(effects, p.Throughput)
-		p99, ok := v.Effect("p99", p.Mix, f.None.Mix, c.Sample(samples.P99), none.Sample(samples.P99))
-		if ok {
-			p.P99 = &p99
-			effects = append(effects, p.P99)
-		}
+		p := policyOf(v, of, level, none)
+		effects = append(effects, p.Throughput, p.P99)
 		f.Policies = append(f.Policies, p)
 	}
-	measured.AdjustTogether(effects)
+	runview.AdjustTogether(effects)
 	for i := range f.Policies {
 		f.Policies[i].Cost = costOf(*f.Policies[i].Throughput)
 	}
 	return f
 }
 
-// policyOf is what instances did under one policy; none is what they did without.
-func policyOf(v *measured.View, of measured.Policied, name string, c *measured.Cell, none fact.ScalingPoint) Policy {
-	point := measured.PointOf(c, of.Instances)
-	point.Uses = v.UsesOf(of.Host, c, point)
-	p := Policy{
-		Name: name, Mix: c.Workload.Name, BringUps: c.Point.N, Rate: point.Rate, P99NS: point.P99NS, Weakest: point.Weakest,
-		DeviceReads: point.DeviceReads, CacheBytes: point.CacheBytes,
-		Limits: measured.OwnLimits(of.Host, c), Held: measured.AllBinding(point, none),
+// policyOf returns the measurements under one policy. none has those without any; it is nil for none itself.
+func policyOf(v *runview.View, of runview.Series, level runview.Level, none *runview.Cell) Policy {
+	c := level.Cell
+	used := v.PointOf(of.Host, c)
+	return Policy{
+		Name: level.Name, Summary: v.Summary(c, none), Fair: c.Sample(runview.Fairness).Median(), Weakest: used.Weakest,
+		DeviceReads: used.DeviceReads, CacheBytes: used.CacheBytes, Limits: runview.OwnLimits(of.Host, c),
+		Held: runview.AllBinding(used, v.PointOf(of.Host, cmp.Or(none, c))),
 	}
-	p.Fair, _ = c.Median(fairness)
-	if moved := c.DeviceBandwidth(); len(moved) > 0 {
-		p.DeviceBytes = stats.Median(moved.Means())
-	}
-	return p
 }
 
-// fairness is Jain's index over the rates of the instances of a trial.
-func fairness(t *result.Trial) (index float64, ok bool) {
-	var rates []float64
-	for _, in := range t.Instances {
-		if in.Measurement != nil {
-			rates = append(rates, in.Measurement.IOPS())
-		}
-	}
-	if len(rates) == 0 {
-		return 0, false
-	}
-	index = stats.Jain(rates)
-	return index, measured.Finite(index)
-}
-
-// costOf is what an effect on throughput says: one of less than measured.WorthTelling is none that counts.
+// costOf classifies an effect on throughput: one of less than threshold.RateChange does not count.
 func costOf(e fact.Effect) Cost {
 	switch {
 	case e.TooFew || !(e.Ratio > 0):
 		return CostUnknown
-	case e.Differs && e.Ratio <= 1-measured.WorthTelling:
+	case e.Differs && e.Ratio <= 1-threshold.RateChange:
 		return CostSome
-	case e.Differs && e.Ratio >= 1+measured.WorthTelling:
+	case e.Differs && e.Ratio >= 1+threshold.RateChange:
 		return CostGain
-	case !e.HasInterval() || e.Low < 1-measured.MayMatter || e.High > 1+measured.MayMatter:
+	case runview.MayBeLarge(e):
 		return CostOpen
 	}
 	return CostNone

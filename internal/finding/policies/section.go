@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	"plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/result"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // sectionAmong is the section of so many instances among those of all numbers. Where there are several,
@@ -30,7 +30,7 @@ func (f *Facts) sectionAmong(all []*Facts) *section.Section {
 		return nil
 	}
 	slices.SortStableFunc(family, func(a, b *Facts) int { return cmp.Compare(a.Policies.Instances, b.Policies.Instances) })
-	return over(family)
+	return overInstances(family)
 }
 
 // section shows what policies of limits do to throughput and p99, against none.
@@ -39,7 +39,7 @@ func (f *Facts) section() *section.Section {
 	s := &section.Section{
 		Title: f.whose() + " under policies", Stack: p.Stack,
 		Note: "Each instance has the limits that the policy gives it. Ratios to none, which gives none, in the same " +
-			"blocks, with their 95% intervals, on a logarithmic scale; ~ for no significant difference." + p.in(),
+			"rounds, with their 95% intervals, on a logarithmic scale; ~ for no significant difference." + p.setting(),
 		Tables: []section.Table{f.table().Known()},
 	}
 	if f.runs != "" {
@@ -47,28 +47,28 @@ func (f *Facts) section() *section.Section {
 	}
 	var held []prose.Held
 	for _, one := range p.all() {
-		s.Covers = append(s.Covers, cell.Point{Stack: p.Stack, Mix: one.Mix})
+		s.Covers = append(s.Covers, result.Point{Stack: p.Stack, Mix: one.Mix})
 		held = append(held, prose.Held{Name: one.Name, Against: p.None.Name, Text: "policy " + one.Name + " against " + p.None.Name,
-			Throughput: one.Throughput, P99: one.P99})
+			Summary: one.Summary})
 	}
 	s.Figures = prose.Ratios(held)
 	return s
 }
 
-// in says where all of it was measured.
-func (p *Policies) in() string {
+// setting describes where all of it was measured.
+func (p *Policies) setting() string {
 	if p.Host == "" {
 		return ""
 	}
-	return " All in a miniature of " + p.Host + "."
+	return " All in a scaled-down host of " + p.Host + "."
 }
 
 // table has a row for each policy.
 func (f *Facts) table() section.Table {
-	t := section.Table{Caption: "medians over bring-ups", Columns: []section.Column{
+	t := section.Table{Caption: "medians over setups", Columns: []section.Column{
 		{Head: "policy", Text: true},
 		{Head: f.rate, Means: "of all together"},
-		{Head: "against none", Means: "ratio to instances without limits of their own, in the same blocks, and ~ where that is no " +
+		{Head: "against none", Means: "ratio to instances without limits of their own, in the same rounds, and ~ where that is no " +
 			"significant difference"},
 		{Head: "interval", Drop: 3},
 		{Head: "p99"},
@@ -97,22 +97,22 @@ func words(all []fact.Resource) section.Cell {
 	return section.Text(plural.List(all, fact.Resource.Word))
 }
 
-// metric is what is told of policies over the number of instances.
+// metric is a quantity of policies that is drawn over the number of instances.
 type metric struct {
-	title string
-	of    section.Quantity
-	log   bool
-	value func(Policy) float64 // 0 where it is not known
+	title    string
+	quantity section.Quantity
+	log      bool
+	value    func(Policy) float64 // 0 where it is not known
 }
 
-// over shows policies over the number of instances: throughput, disk bandwidth and p99, as the figure of
+// overInstances shows policies over the number of instances: throughput, disk bandwidth and p99, as the figure of
 // the study that it follows. What they cost at each number is folded.
-func over(family []*Facts) *section.Section {
+func overInstances(family []*Facts) *section.Section {
 	first := family[0].Policies
 	s := &section.Section{
 		Title: first.Workload + " under policies, over the number of instances", Stack: first.Stack,
-		Note: "Medians over bring-ups. What each policy costs, with intervals, is told below for each number of instances." +
-			first.in(),
+		Note: "Medians over setups. What each policy costs, with intervals, is shown below for each number of instances." +
+			first.setting(),
 	}
 	for _, f := range family {
 		s.Parts = append(s.Parts, f.section())
@@ -122,17 +122,17 @@ func over(family []*Facts) *section.Section {
 		{"Disk bandwidth", section.Bandwidth, false, func(p Policy) float64 { return p.DeviceBytes }},
 		{"p99", section.Latency, true, func(p Policy) float64 { return p.P99NS }},
 	} {
-		table, figure := m.over(family)
+		table, figure := m.draw(family)
 		s.Tables, s.Figures = append(s.Tables, table), append(s.Figures, figure)
 	}
 	return s
 }
 
-// over has a row for each number of instances, and a line for each policy.
-func (m metric) over(family []*Facts) (section.Table, section.Figure) {
+// draw makes a table and a figure: a row for each number of instances, and a line for each policy.
+func (m metric) draw(family []*Facts) (section.Table, section.Figure) {
 	t := section.Table{Caption: m.title, Columns: []section.Column{{Head: "instances"}}}
 	f := section.Figure{Title: m.title, X: section.Axis{Label: "instances", Of: section.Count, Each: true},
-		Y: section.Axis{Of: m.of, Log: m.log}}
+		Y: section.Axis{Of: m.quantity, Log: m.log}}
 	if m.log {
 		f.Note = "on a logarithmic scale"
 	}
@@ -150,7 +150,7 @@ func (m metric) over(family []*Facts) (section.Table, section.Figure) {
 		for i := range f.Series {
 			var value section.Cell
 			if p := told.Policies.named(f.Series[i].Name); p != nil {
-				value = m.of.Positive(m.value(*p))
+				value = m.quantity.Positive(m.value(*p))
 			}
 			row.Cells = append(row.Cells, value)
 			if value != (section.Cell{}) {

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/cell"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/policies"
+	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/section"
-	"plimsoll/internal/story"
+	"plimsoll/internal/testkit/runtest"
 )
 
 //go:embed testdata/policies.story
@@ -20,7 +20,7 @@ var overSome string
 
 // What policies cost is a table and ratios to none.
 func TestSection(t *testing.T) {
-	found := policies.Find(measured.New(story.Tell(t, atOne)))
+	found := policies.Find(runview.New(runtest.Tell(t, atOne)))
 	if len(found) != 1 || found[0].Section == nil {
 		t.Fatalf("%+v", found)
 	}
@@ -37,7 +37,7 @@ func TestSection(t *testing.T) {
 			t.Errorf("%s has rows %s", f.Title, got)
 		}
 	}
-	table := story.Rows(s.Tables[0])
+	table := runtest.Rows(s.Tables[0])
 	for i, want := range map[int]string{
 		0: "none|6,049|-|-|1.17 ms|-|-|1.00|100%|0.001|198 MiB|-|-",
 		2: "mem|3,049|0.50x|0.50 to 0.51|12.0 ms|10x|10 to 10|1.00|100%|0.470|98 MiB|memory and reads/s|-",
@@ -46,7 +46,7 @@ func TestSection(t *testing.T) {
 			t.Errorf("row %d says %q, and not %q", i, table[i], want)
 		}
 	}
-	if !s.Has(cell.Point{Stack: "disk", Mix: "C-4-mem"}) || !s.Has(cell.Point{Stack: "disk", Mix: "C-4"}) {
+	if !s.Has(result.Point{Stack: "disk", Mix: "C-4-mem"}) || !s.Has(result.Point{Stack: "disk", Mix: "C-4"}) {
 		t.Errorf("it covers %v", s.Covers)
 	}
 }
@@ -55,7 +55,7 @@ func TestSection(t *testing.T) {
 // bandwidth and p99, a line for each policy. What they cost at each number is part of that.
 func TestSectionOverInstances(t *testing.T) {
 	var all []*section.Section
-	for _, f := range policies.Find(measured.New(story.Tell(t, overSome))) {
+	for _, f := range policies.Find(runview.New(runtest.Tell(t, overSome))) {
 		if f.Section != nil {
 			all = append(all, f.Section)
 			if f.ID != "policies/disk/C-4" {
@@ -80,13 +80,13 @@ func TestSectionOverInstances(t *testing.T) {
 		"4 instances of C under policies; 8 instances of C under policies" {
 		t.Errorf("it has %s", got)
 	}
-	if got := strings.Join(story.Rows(all[0].Tables[0]), "; "); got != "1|1,549|1,049; 4|6,049|3,049; 8|2,043|3,149" {
+	if got := strings.Join(runtest.Rows(all[0].Tables[0]), "; "); got != "1|1,549|1,049; 4|6,049|3,049; 8|2,043|3,149" {
 		t.Errorf("throughput is %s", got)
 	}
-	if got := story.Rows(all[0].Tables[2])[0]; got != "1|1.17 ms|12.0 ms" {
+	if got := runtest.Rows(all[0].Tables[2])[0]; got != "1|1.17 ms|12.0 ms" {
 		t.Errorf("p99 is %s", got)
 	}
-	if !all[0].Has(cell.Point{Stack: "disk", Mix: "C-8-mem"}) {
+	if !all[0].Has(result.Point{Stack: "disk", Mix: "C-8-mem"}) {
 		t.Error("it does not have what its parts have")
 	}
 }

@@ -6,9 +6,9 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // whose names what the policies are for.
@@ -39,7 +39,7 @@ func (f *Facts) cost() string {
 		}
 		return said + f.slower(", though p99 is")
 	case len(level) > 0 && len(open) > 0:
-		return fmt.Sprintf("%s %s no throughput, and of %s it cannot be told", names(level), plural.Choose(len(level), "costs", "cost"),
+		return fmt.Sprintf("%s %s no throughput, and of %s it is not known", names(level), plural.Choose(len(level), "costs", "cost"),
 			names(open)) + f.slower("; p99 is")
 	case len(level) > 0:
 		return "no policy costs throughput" + f.slower("; p99 is")
@@ -59,9 +59,9 @@ func (f *Facts) slower(p99Is string) string {
 // early says why nothing can be told yet.
 func (f *Facts) early() string {
 	if few, so := f.tooFew(); so {
-		return fmt.Sprintf("it takes %d bring-ups to tell chance from the rest, and some have only %d", stats.FewestPairs, few)
+		return fmt.Sprintf("it takes %d setups to separate effects from chance, and some have only %d", stats.FewestPairs, few)
 	}
-	return "trials differ too much to tell what any policy costs"
+	return "trials differ too much to show what any policy costs"
 }
 
 func names(all []Policy) string { return plural.List(all, func(p Policy) string { return p.Name }) }
@@ -74,12 +74,12 @@ func (f *Facts) each() string {
 		first += ", with a p99 of " + units.Latency(none.P99NS)
 	}
 	if f.Policies.Host != "" {
-		first += ", in a miniature of " + f.Policies.Host
+		first += ", in a scaled-down host of " + f.Policies.Host
 	}
 	lines := []string{first + "."}
 	for _, some := range [][]Policy{f.costs(), f.level(), f.open()} {
 		for _, p := range some {
-			lines = append(lines, p.said())
+			lines = append(lines, p.sentence())
 		}
 	}
 	var unfair []string
@@ -92,12 +92,12 @@ func (f *Facts) each() string {
 	return strings.Join(lines, "\n")
 }
 
-// said is what one policy does, and what of it holds instances back.
-func (p *Policy) said() string {
+// sentence describes the effect of one policy, and which of its limits hold instances back.
+func (p *Policy) sentence() string {
 	var said string
 	switch p.Cost {
 	case CostUnknown:
-		said = "too few bring-ups tell what it costs"
+		said = "too few setups show what it costs"
 	case CostSome:
 		said = times(p.Throughput) + " times the throughput of none"
 	case CostGain:
@@ -105,7 +105,7 @@ func (p *Policy) said() string {
 	case CostNone:
 		said = "throughput level with none"
 	default:
-		said = "whether it costs throughput cannot be told: trials differ by more than 10%"
+		said = "whether it costs throughput is not known: trials differ by more than 10%"
 	}
 	if tail := p.tail(); tail != nil {
 		said += fmt.Sprintf(", %s times its p99", times(tail))
@@ -126,11 +126,11 @@ func (p *Policy) said() string {
 // times is a ratio with its interval.
 func times(e *fact.Effect) string { return prose.Within(*e, units.Times) }
 
-// limit is what instances are limited in.
+// limit names the resources that instances are limited in.
 func limit(on fact.Resource) string {
 	switch on {
 	case fact.Processors:
-		return "the miniature's processors"
+		return "the scaled-down host's processors"
 	case fact.OwnCPUs:
 		return "the CPUs of each"
 	case fact.Memory:

@@ -11,11 +11,10 @@ import (
 
 // Held is one thing that is held against another, by throughput and by p99.
 type Held struct {
-	Name       string
-	Against    string
-	Text       string // what it is, for the words of its mark
-	Throughput *fact.Effect
-	P99        *fact.Effect // nil where latencies are not known
+	Name    string
+	Against string
+	Text    string // what it is, for the words of its mark
+	fact.Summary
 }
 
 // Ratios draw what is held against something: throughput, and the 99th percentile of latency.

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // Neighbours says what others did.

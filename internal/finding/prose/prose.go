@@ -6,9 +6,10 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // Capital returns the text with a capital letter first.
@@ -25,9 +26,9 @@ func Test(e fact.Effect) string {
 	case e.TooFew && e.Pairs > 0:
 		return "no test of " + plural.Count(e.Pairs, "pair")
 	case e.Pairs > 0:
-		return fmt.Sprintf("%s in %s, %s for all comparisons together", PValue(e.P), plural.Count(e.Pairs, "pair"), PValue(e.Adjusted))
+		return fmt.Sprintf("%s in %s, %s for all comparisons together", units.PValue(e.P), plural.Count(e.Pairs, "pair"), units.PValue(e.Adjusted))
 	}
-	return "Mann-Whitney " + PValue(e.P)
+	return "Mann-Whitney " + units.PValue(e.P)
 }
 
 // Extra writes a difference of latencies in ns: "85.3 us more (80.1 us to
@@ -104,22 +105,6 @@ func SignedPercent(share float64) string {
 	return units.Percent(share)
 }
 
-// PValue writes a p value: "p = 0.029", "p < 0.0001".
-func PValue(p float64) string {
-	if p < 1e-4 {
-		return "p < 0.0001"
-	}
-	return "p = " + units.Digits(p)
-}
-
-// Ratio writes a ratio with its interval, if it has one: "4.9x (4.1 to 5.6)".
-func Ratio(e fact.Effect) string {
-	if !e.HasInterval() {
-		return units.Times(e.Ratio) + "x"
-	}
-	return fmt.Sprintf("%sx (%s to %s)", units.Times(e.Ratio), units.Times(e.Low), units.Times(e.High))
-}
-
 // Within writes a ratio with its interval, if it has one that is seen: "0.50 (0.49 to 0.51)".
 func Within(e fact.Effect, write func(ratio float64) string) string {
 	low, high := write(e.Low), write(e.High)
@@ -129,21 +114,34 @@ func Within(e fact.Effect, write func(ratio float64) string) string {
 	return fmt.Sprintf("%s (%s to %s)", write(e.Ratio), low, high)
 }
 
-// ShortRatio is ratioText with a leading ~ when the difference is not
-// significant. So few that nothing can be have neither ~ nor an interval.
-func ShortRatio(e fact.Effect) string {
-	if e.Differs || e.TooFew {
-		return Ratio(e)
+// Inside says what all mixes ran in: a scaled-down host of this host, or a host elsewhere.
+func Inside(host string, imported bool) string { return "All " + inHost(host, imported) + "." }
+
+func inHost(host string, imported bool) string {
+	if imported {
+		return "on a host of " + host
 	}
-	return "~ " + Ratio(e)
+	return "in a scaled-down host of " + host
+}
+
+// InHost says which host a mix ran in: "in a scaled-down host of 2 CPUs"; "" for the host itself.
+func InHost(host *result.Limits, imported bool) string {
+	if host == nil || host.None() {
+		return ""
+	}
+	return inHost(host.String(), imported)
 }
 
 // Rate writes a point's median with its interval: "12.3k IOPS (11.9k to 12.6k)".
 func Rate(p fact.Point) string {
-	if p.Coverage == 0 {
-		return units.Rate(p.Median) + " IOPS"
+	unit := units.IOPS
+	if result.Source(p.Source).Operations() {
+		unit = units.Operations
 	}
-	return fmt.Sprintf("%s IOPS (%s to %s)", units.Rate(p.Median), units.Rate(p.Low), units.Rate(p.High))
+	if p.Coverage == 0 {
+		return units.Rate(p.Median) + " " + unit
+	}
+	return fmt.Sprintf("%s %s (%s to %s)", units.Rate(p.Median), unit, units.Rate(p.Low), units.Rate(p.High))
 }
 
 // Verb tells what a workload does to a stack, by fio's rw.
@@ -160,23 +158,23 @@ func VerbOf(pattern string) Verb {
 	return Verb{"does", "do"}
 }
 
-// TooFew says when so few bring-ups, or trials, cannot differ significantly.
+// TooFew says when so few setups, or trials, cannot differ significantly.
 func TooFew(e fact.Effect) []string {
 	switch {
 	case !e.TooFew:
 		return nil
 	case e.Pairs > 0:
-		return []string{fmt.Sprintf("%s of both cannot tell a difference from chance: it takes %d", plural.Count(e.Pairs, "bring-up"), stats.FewestPairs)}
+		return []string{fmt.Sprintf("%s of both cannot separate a difference from chance: it takes %d", plural.Count(e.Pairs, "setup"), stats.FewestPairs)}
 	}
 	return []string{fmt.Sprintf("%d against %s cannot differ at the 5%% level (p is %s at best): repeat each %d times",
 		e.N[0], plural.Count(e.N[1], "trial"), units.Digits(stats.SmallestP(e.N[0], e.N[1])), stats.RepeatsNeeded())}
 }
 
-// Units names what was made anew: "4 bring-ups", or "4 trials" where bring-ups
+// Units names what was made anew: "4 setups", or "4 trials" where setups
 // are not known.
 func Units(e fact.Effect, n int) string {
 	if e.Pairs > 0 {
-		return plural.Count(n, "bring-up")
+		return plural.Count(n, "setup")
 	}
 	return plural.Count(n, "trial")
 }

@@ -5,8 +5,9 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/result"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // Served says how many of fio's I/Os devices served.
@@ -14,9 +15,18 @@ func Served(s *fact.Served) string {
 	if len(s.Devices) == 0 {
 		return "no device holds what it stores"
 	}
-	said := fmt.Sprintf("%s served %s of 100 I/Os", plural.And(s.Devices), units.OfHundred(s.PerIO))
+	said := fmt.Sprintf("%s%% of the I/Os reached %s", units.OfHundred(s.PerIO), plural.And(s.Devices))
 	if s.Memory < s.Trials {
-		said += fmt.Sprintf(" in the worst, and too few in %d of %s", s.Memory, plural.Count(s.Trials, "trial"))
+		said += fmt.Sprintf(" in the worst trial, and too few in %d of %s", s.Memory, plural.Count(s.Trials, "trial"))
+	}
+	return said
+}
+
+// EveryNumber says what mark all numbers of a table have.
+func EveryNumber(mark string) string {
+	said := "every number here: " + mark
+	if mark == string(result.MarkLoop) {
+		said += ", so compare ratios: absolute numbers are not the disk's"
 	}
 	return said
 }
@@ -47,7 +57,7 @@ func Remark(f *fact.Finding, name string, facts any, words string) {
 	f.Remarks, f.Caveats = append(f.Remarks, fact.Remark{Case: name, Facts: facts}), append(f.Caveats, words)
 }
 
-// RemarkTooFew remarks that so few bring-ups, or trials, cannot differ significantly; nothing where
+// RemarkTooFew remarks that so few setups, or trials, cannot differ significantly; nothing where
 // they can.
 func RemarkTooFew(f *fact.Finding, e fact.Effect) {
 	if e.TooFew {

@@ -4,16 +4,16 @@ import (
 	"cmp"
 	"fmt"
 
-	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/cost"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/finding/published/claims"
+	"plimsoll/internal/runview"
 )
 
 // ways are the ways of judging a claim. Subjects are found by the notation of stacks and
 // the declarations of workloads, never by their names.
-var ways = map[claims.How]func(*measured.View, claims.Claim) []claimCase{
+var ways = map[claims.How]func(*runview.View, claims.Claim) []claimCase{
 	claims.ByRatio:    ratios,
 	claims.ByOrdering: orders,
 	claims.ByLocation: places,
@@ -24,29 +24,30 @@ var ways = map[claims.How]func(*measured.View, claims.Claim) []claimCase{
 // claimCase is a claim about one stack, or pair of stacks, under one workload.
 type claimCase struct {
 	judgement
-	stacks   []string // the subject first
-	workload string   // as the run calls it; "" when several are behind it
-	about    string   // narrows the claim's statement: "RR"
-	part     string   // of a claim with several numbers, the one that is tested; "" for all
-	measured said     // alone: "3.4x (2.3 to 6.0)"; no case for nothing
-	says     string   // the same in a sentence that says of what
+	stacks   []string  // the subject first
+	workload string    // as the run calls it; "" when several are behind it
+	about    string    // narrows the claim's statement: "RR"
+	part     string    // of a claim with several numbers, the one that is tested; "" for all
+	measured Reason    // alone: "3.4x (2.3 to 6.0)"; no case where nothing was measured
+	sentence string    // the same, with its subject
+	compared *Compared // nil where these are not sets of instances
 	effect   *fact.Effect
-	evidence []*measured.Cell
-	grounds  []said // what was measured that explains the number
+	evidence []*runview.Cell
+	grounds  []Reason // what was measured that explains the number
 	standIn  string
 	instead  *Instead // what ran in the place of the paper's database; nil for nothing
-	caveats  []said   // but for marks
+	caveats  []Reason // but for marks
 }
 
-// tell has the case say what was measured, alone and in a sentence.
-func (k *claimCase) tell(name string, facts any, alone, sentence string, args ...any) {
-	k.measured, k.says = say(name, facts, "%s", alone), fmt.Sprintf(sentence, args...)
+// setMeasured sets what was measured, alone and in a sentence.
+func (k *claimCase) setMeasured(name, alone, sentence string, args ...any) {
+	k.measured, k.sentence = newReason(name, "%s", alone), fmt.Sprintf(sentence, args...)
 }
 
 // take has the case stand on what was measured of stacks under workloads. ok is false, and the
 // case judged, where nothing was of one of them.
-func (k *claimCase) take(v *measured.View, points ...measured.CellKey) (ok bool) {
-	var cells []*measured.Cell
+func (k *claimCase) take(v *runview.View, points ...runview.CellKey) (ok bool) {
+	var cells []*runview.Cell
 	for _, p := range points {
 		c := v.Cell(p.Stack, p.Workload)
 		if c == nil {
@@ -60,7 +61,7 @@ func (k *claimCase) take(v *measured.View, points ...measured.CellKey) (ok bool)
 }
 
 // Find tests the published results that the run touches, and counts the others.
-func Find(v *measured.View) []fact.Finding {
+func Find(v *runview.View) []fact.Finding {
 	var out []fact.Finding
 	touched, ids := map[string]bool{}, map[string]int{}
 	for _, c := range claims.All() {
@@ -71,9 +72,10 @@ func Find(v *measured.View) []fact.Finding {
 			for _, k := range ways[c.Test.How](v, c) {
 				touched[c.ID] = true
 				k.part = cmp.Or(k.part, c.Part)
+				k.caveats = append(k.caveats, unlikePaper(v, c, k.evidence)...)
 				f := k.finding(c)
 				ids[f.ID]++
-				if n := ids[f.ID]; n > 1 { // the same instances in another miniature
+				if n := ids[f.ID]; n > 1 { // the same instances in another scaled-down host
 					f.ID = fmt.Sprintf("%s/%d", f.ID, n)
 				}
 				out = append(out, f)
@@ -102,7 +104,7 @@ func (k claimCase) finding(c claims.Claim) fact.Finding {
 	}
 	facts := Tested{
 		Published: valueOf(c), Subject: c.Subject, Ordering: c.Kind == claims.Ordering, Baseline: c.Baseline, About: k.about,
-		Measured: k.measured.Remark, Reason: k.why.Remark, Grounds: remarks(k.grounds), Paper: c.Test.Reason,
+		Measured: k.measured, Compared: k.compared, Reason: k.why, Grounds: k.grounds, Paper: c.Test.Reason,
 		StandIn: k.standIn, Instead: k.instead,
 	}
 	if k.verdict == fact.ClaimNotTestable {
@@ -110,7 +112,7 @@ func (k claimCase) finding(c claims.Claim) fact.Finding {
 	}
 	claim := &fact.Claim{
 		ID: c.ID, Paper: c.Paper.String(), Where: c.Where, Statement: facts.statement(), Published: facts.Published.String(),
-		Measured: k.measured.words, StandIn: facts.standsIn(), Verdict: k.verdict, Why: k.why.words,
+		Measured: k.measured.Text, StandIn: facts.standsIn(), Verdict: k.verdict, Why: k.why.Text,
 	}
 	claim.Low, claim.High = limits(c)
 	claim.Of, claim.At, claim.Bound = marked(c)
@@ -120,17 +122,17 @@ func (k claimCase) finding(c claims.Claim) fact.Finding {
 	f := fact.Finding{
 		ID: id, Case: "claim", Kind: fact.KindPublished, Workload: k.workload, Stacks: k.stacks,
 		Title: k.title(claim), Why: k.reasons(facts), Facts: facts, Effect: k.effect, Claim: claim,
-		Evidence: measured.Points(k.evidence...), Caveats: measured.MarksOf(k.evidence...),
+		Evidence: runview.Points(k.evidence...), Caveats: runview.MarksOf(k.evidence...),
 	}
 	if k.standIn != "" {
-		k.caveats = append(k.caveats, say("caveat: stand-in", k.standIn, "a stand-in: %s", k.standIn))
+		k.caveats = append(k.caveats, newReason("caveat: stand-in", "a stand-in: %s", k.standIn))
 	}
 	if k.instead != nil {
-		k.caveats = append(k.caveats, say("caveat: instead", k.instead,
+		k.caveats = append(k.caveats, newReason("caveat: instead",
 			"a stand-in: %s, which shows a shape and confirms nothing", k.instead))
 	}
 	for _, c := range k.caveats {
-		prose.Remark(&f, c.Case, c.Facts, c.words)
+		prose.Remark(&f, c.Case, nil, c.Text)
 	}
 	return f
 }
@@ -165,31 +167,14 @@ func others(found []fact.Finding, touched map[string]bool) fact.Finding {
 	}
 	return fact.Finding{
 		ID: "published/others", Case: "others", Kind: fact.KindPublished, Facts: facts, Title: facts.title(), Why: facts.why(),
-		Section: shown(found, facts),
+		Section: claimsSection(found, facts),
 	}
 }
 
-// said is a remark in words.
-type said struct {
-	fact.Remark
-	words string
-}
-
-func say(name string, facts any, format string, args ...any) said {
-	return said{fact.Remark{Case: name, Facts: facts}, fmt.Sprintf(format, args...)}
-}
-
-// accounts are remarks of traces, in their words.
-func accounts(all []fact.Remark) (out []said) {
+// accounts are remarks on traces, with their text.
+func accounts(all []fact.Remark) (out []Reason) {
 	for _, r := range all {
-		out = append(out, said{r, cost.Says(r)})
-	}
-	return out
-}
-
-func remarks(all []said) (out []fact.Remark) {
-	for _, s := range all {
-		out = append(out, s.Remark)
+		out = append(out, Reason{Case: r.Case, Text: cost.Says(r)})
 	}
 	return out
 }

@@ -1,124 +1,116 @@
 package published
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 
-	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/cost"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/finding/published/claims"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 	"plimsoll/internal/workload/fio"
 )
 
 // grounds are what was measured that explains how two points compare: where the time of an I/O goes, by its
 // parts where latencies are compared, and where rates are, what the device was asked for and the CPU's part.
-func grounds(c claims.Claim, a, b *measured.Cell) []said {
+func grounds(c claims.Claim, a, b *runview.Cell) []Reason {
 	switch {
 	case c.Test.Metric == "":
 		return slices.Concat(whereTimeGoes(a, b), whatDeviceDoes(a, b), whatCPUTakes(a, b))
 	case a.Stack != b.Stack:
 		return append(whereTimeGoes(a, b), accounts(slices.Concat(cost.PartsOf(a, ""), cost.PartsOf(b, "")))...)
 	}
-	x, okX := takes(a, a.Workload.Name)
-	y, okY := takes(b, b.Workload.Name)
+	x, okX := a.Latencies()
+	y, okY := b.Latencies()
 	if !okX || !okY {
 		return nil
 	}
-	facts := Loads{x, y, loadUnder(a).InFlight(), loadUnder(b).InFlight()}
-	loads := say("loads", facts, "an I/O takes %s under %s and %s under %s, on average; %d and %d I/Os in flight.", x.Latency, x.Workload,
-		y.Latency, y.Workload, facts.HighInFlight, facts.LowInFlight)
-	return slices.Concat([]said{loads}, accounts(slices.Concat(cost.PartsOf(a, x.Workload), cost.PartsOf(b, y.Workload))))
+	loads := newReason("loads", "an I/O takes %s under %s and %s under %s, on average; %d and %d I/Os in flight.", latencyText(x),
+		a.Workload.Name, latencyText(y), b.Workload.Name, loadUnder(a).InFlight(), loadUnder(b).InFlight())
+	parts := slices.Concat(cost.PartsOf(a, a.Workload.Name), cost.PartsOf(b, b.Workload.Name))
+	return slices.Concat([]Reason{loads}, accounts(parts))
 }
 
 // loadUnder is the load of a cell's workload.
-func loadUnder(c *measured.Cell) fio.Load {
+func loadUnder(c *runview.Cell) fio.Load {
 	l, _ := fio.LoadOf(c.Workload.Declared)
 	return l
 }
 
-// takes is what an I/O takes on a stack; workload names it where several are told of.
-func takes(c *measured.Cell, workload string) (t Takes, ok bool) {
-	l, ok := c.Latencies()
-	return Takes{c.Stack.Name, workload, Latency{l.Total, l.Slat, l.Clat}}, ok
-}
-
-// notable is the difference of mean latencies, as a share of the smaller one,
-// from which on it is said where it comes from.
-const notable = 0.1
-
 // whereTimeGoes says what an I/O takes on two stacks, and in which part the difference is.
-func whereTimeGoes(a, b *measured.Cell) []said {
-	x, okX := takes(a, "")
-	y, okY := takes(b, "")
+func whereTimeGoes(a, b *runview.Cell) []Reason {
+	x, okX := a.Latencies()
+	y, okY := b.Latencies()
 	if !okX || !okY {
 		return nil
 	}
-	facts := Times{Of: x, Than: y}
-	says := ""
-	total := x.Latency.Total - y.Latency.Total
-	if math.Abs(total) > notable*min(x.Latency.Total, y.Latency.Total) {
-		facts.In, facts.Part = (x.Latency.Submission-y.Latency.Submission)/total, "submission"
-		if facts.In < 0.5 {
-			facts.In, facts.Part = 1-facts.In, "completion"
+	difference := ""
+	total := x.Total - y.Total
+	if math.Abs(total) > threshold.LatencyDifference*min(x.Total, y.Total) {
+		share, part := (x.Slat-y.Slat)/total, "submission"
+		if share < 0.5 {
+			share, part = 1-share, "completion"
 		}
-		facts.In = min(facts.In, 1)
-		share := "all"
-		if facts.In < 0.995 {
-			share = units.Percent(facts.In)
+		text := "all"
+		if share < 0.995 {
+			text = units.Percent(share)
 		}
-		says = "; " + share + " of the difference is in " + facts.Part
+		difference = "; " + text + " of the difference is in " + part
 	}
-	return []said{say("times", facts, "an I/O takes %s on %s and %s on %s, on average%s.", x.Latency, x.Stack, y.Latency, y.Stack,
-		says)}
+	return []Reason{newReason("times", "an I/O takes %s on %s and %s on %s, on average%s.", latencyText(x), a.Stack.Name, latencyText(y),
+		b.Stack.Name, difference)}
 }
 
 // whatDeviceDoes says what devices were asked for under two stacks.
-func whatDeviceDoes(a, b *measured.Cell) []said {
-	var asked []Asked
-	for _, c := range []*measured.Cell{a, b} {
+func whatDeviceDoes(a, b *runview.Cell) []Reason {
+	var requests []string
+	for _, c := range []*runview.Cell{a, b} {
 		devices := cost.WritesPerWrite(c)
-		bottom := slices.IndexFunc(devices, func(d cost.DeviceWrites) bool { return d.Role == measured.RoleBottom })
+		bottom := slices.IndexFunc(devices, func(d cost.DeviceWrites) bool { return d.Role == runview.RoleBottom })
 		switch {
 		case c.Source() == result.SourceMemory:
-			asked = append(asked, Asked{Stack: c.Stack.Name, Memory: measured.Served(c)})
+			requests = append(requests, fmt.Sprintf("%s, memory answered: %s", c.Stack.Name, prose.Served(runview.Served(c))))
 		case bottom >= 0:
 			d := devices[bottom]
-			asked = append(asked, Asked{Stack: c.Stack.Name, Devices: d.Names, IOs: d.Ios, Bytes: d.Bytes})
+			requests = append(requests, fmt.Sprintf("%s, %s writes %sx as often and %sx as much as fio", c.Stack.Name, plural.And(d.Names),
+				units.Times(d.Ios), units.Times(d.Bytes)))
 		case c.Point.Ratio != nil:
-			asked = append(asked, Asked{Stack: c.Stack.Name, Ratio: c.Point.Ratio})
+			requests = append(requests, fmt.Sprintf("%s, the device serves %s I/Os per I/O of fio", c.Stack.Name,
+				units.Times(*c.Point.Ratio)))
 		}
 	}
-	if len(asked) == 0 {
+	if len(requests) == 0 {
 		return nil
 	}
-	return []said{say("device asked", asked, "Under %s.", strings.Join(plural.Words(asked, Asked.String), "; under "))}
+	return []Reason{newReason("device asked", "Under %s.", strings.Join(requests, "; under "))}
 }
 
 // whatCPUTakes says what an I/O takes of fio's CPU time on two stacks.
-func whatCPUTakes(a, b *measured.Cell) []said {
+func whatCPUTakes(a, b *runview.Cell) []Reason {
 	x, y := cpuPerIO(a), cpuPerIO(b)
 	if !(x > 0) || !(y > 0) {
 		return nil
 	}
-	facts := Processor{a.Stack.Name, x, b.Stack.Name, y}
-	return []said{say("processor", facts, "An I/O takes %s of fio's CPU time on %s and %s on %s.", units.Latency(x), facts.Of,
-		units.Latency(y), facts.Than)}
+	return []Reason{newReason("processor", "An I/O takes %s of fio's CPU time on %s and %s on %s.", units.Latency(x),
+		a.Stack.Name, units.Latency(y), b.Stack.Name)}
 }
 
 // cpuPerIO is the CPU time of fio's jobs per I/O, user and system, in ns: the
 // median over trials; 0 when it is not known.
-func cpuPerIO(c *measured.Cell) float64 {
+func cpuPerIO(c *runview.Cell) float64 {
 	jobs := loadUnder(c).Jobs
 	var all []float64
 	for _, t := range c.Trials {
 		m := t.Measured()
 		ns := (m.UserCPU + m.SystemCPU) * float64(jobs) * m.Seconds * 1e9 / float64(m.IOs())
-		if measured.Finite(ns) {
+		if runview.Finite(ns) {
 			all = append(all, ns)
 		}
 	}

@@ -6,18 +6,16 @@ import (
 	"slices"
 	"strings"
 
-	samples "plimsoll/internal/cell"
-	"plimsoll/internal/claims"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/finding/published/claims"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
+	"plimsoll/internal/units/plural"
 	"plimsoll/internal/workload/ycsb"
 )
 
 // side is so many instances of a workload on a stack: a tenant of a mix that was measured.
 type side struct {
-	cell    *measured.Cell
+	cell    *runview.Cell
 	mix     result.Mix
 	tenant  result.Tenant
 	role    string
@@ -25,7 +23,7 @@ type side struct {
 }
 
 // sides are the tenants that a claim is about, of mixes with so many tenants.
-func sides(v *measured.View, t *claims.Test, tenants int) (all []side) {
+func sides(v *runview.View, t *claims.Test, tenants int) (all []side) {
 	for _, m := range v.Run.Mixes {
 		if len(m.Tenants) != tenants || m.Varies != nil {
 			continue
@@ -42,7 +40,7 @@ func sides(v *measured.View, t *claims.Test, tenants int) (all []side) {
 	return all
 }
 
-// alike reports whether two sides are on one stack, in the same miniature.
+// alike reports whether two sides are on one stack, in the same scaled-down host.
 func (s side) alike(o side) bool {
 	return s.cell.Stack == o.cell.Stack && slices.Equal(s.tenant.On, o.tenant.On) && sameHost(s.mix, o.mix)
 }
@@ -52,8 +50,8 @@ func (s side) among(all []side, fits func(side) bool) *side {
 	return first(all, func(o side) bool { return s.alike(o) && s.tenant.Count == o.tenant.Count && fits(o) })
 }
 
-// beside is the side of another role in the same trials; nil for none.
-func (s side) beside(all []side) *side {
+// companion returns the side of another role in the same trials; nil for none.
+func (s side) companion(all []side) *side {
 	return first(all, func(o side) bool { return o.cell == s.cell && o.role != s.role })
 }
 
@@ -89,50 +87,51 @@ func nearestTo(at int, all []side) []side {
 
 // comparison is how sides are compared: with what, which the run may lack, and in which words.
 type comparison struct {
-	of        []side
-	with      func(side) *side
-	how       string // "policies"
-	unmatched string // "unmatched policies"
-	lacks     string // a policy, or a workload; "" for instances alone
-	needs     string // it in words, which complete a sentence
-	called    func(side) string
-	hosts     int                     // whose instances the sides are, each host with as many; 0 for one
-	says      func(c Compared) string // "throughput of 4 containers of A", of whose ratio it ends with "of that alone"
-	than      func(c Compared) string
+	sides         []side
+	with          func(side) *side
+	caseName      string // "policies"
+	unmatchedCase string // "unmatched policies"
+	lacks         string // a policy, or a workload; "" for instances alone
+	needs         string // it in words, which complete a sentence
+	sideName      func(side) string
+	hosts         int                     // whose instances the sides are, each host with as many; 0 for one
+	subjectText   func(c Compared) string // "throughput of 4 containers of A", of whose ratio it ends with "of that alone"
+	baselineText  func(c Compared) string
 }
 
 // cases tests each of the sides.
-func (t comparison) cases(v *measured.View, c claims.Claim, all []side) (out []claimCase) {
-	for _, s := range t.of {
+func (t comparison) cases(v *runview.View, c claims.Claim, all []side) (out []claimCase) {
+	for _, s := range t.sides {
 		k := claimCase{
-			stacks: []string{s.cell.Stack.Name}, workload: s.tenant.Workload, instead: s.instead, evidence: []*measured.Cell{s.cell},
+			stacks: []string{s.cell.Stack.Name}, workload: s.tenant.Workload, instead: s.instead, evidence: []*runview.Cell{s.cell},
 		}
-		facts := Compared{Metric: string(c.Test.Metric), Workload: s.tenant.Workload, Instances: s.tenant.Count}
-		if other := s.beside(all); other != nil {
-			facts.Beside = other.tenant.Workload
+		sets := Compared{Metric: string(c.Test.Metric), Workload: s.tenant.Workload, Instances: s.tenant.Count}
+		if other := s.companion(all); other != nil {
+			sets.Beside = other.tenant.Workload
 			k.instead = cmp.Or(k.instead, other.instead)
 			if len(c.Test.About()) > 1 {
 				k.about = s.tenant.Workload
 			}
 		}
 		if o := t.with(s); o == nil {
-			k.judgement = notTestable(t.unmatched, Unmatched{facts.Workload, facts.Instances, t.lacks},
-				"the run lacks what %s of %s are compared with: as many %s", plural.Count(facts.Instances, "container"),
-				facts.Workload, t.needs)
+			k.judgement = notTestable(t.unmatchedCase,
+				"the run lacks what %s of %s are compared with: as many %s", plural.Count(sets.Instances, "container"),
+				sets.Workload, t.needs)
 		} else {
 			k.evidence = append(k.evidence, o.cell)
 			if o.tenant.Count != s.tenant.Count {
-				facts.Than = o.tenant.Count
+				sets.Than = o.tenant.Count
 			}
 			of, than := s.sample(c.Test.Metric), o.sample(c.Test.Metric)
 			if t.hosts > 1 {
 				of = of.Times(float64(t.hosts))
 			}
-			if e, ok := k.compare(v, c.Test.Metric, t.called(s), t.called(*o), of, than); ok {
-				facts.Effect = e
-				short := prose.ShortRatio(e)
-				k.tell(t.how, facts, short, "%s of %s of %s is %s of that %s", facts.Metric,
-					plural.Count(facts.Instances, "container"), t.says(facts), short, t.than(facts))
+			if e, ok := k.compare(v, c.Test.Metric, t.sideName(s), t.sideName(*o), of, than); ok {
+				sets.Effect = e
+				k.compared = &sets
+				short := e.Written()
+				k.setMeasured(t.caseName, short, "%s of %s of %s is %s of that %s", sets.Metric,
+					plural.Count(sets.Instances, "container"), t.subjectText(sets), short, t.baselineText(sets))
 				k.judgement = k.hold(c, e)
 			}
 		}
@@ -142,11 +141,11 @@ func (t comparison) cases(v *measured.View, c claims.Claim, all []side) (out []c
 }
 
 // sample is what the side's instances did, without the others of its mix.
-func (s side) sample(m claims.Metric) samples.Sample {
+func (s side) sample(m claims.Metric) runview.Sample {
 	if len(s.mix.Tenants) == 1 {
 		return sampleOf(m, s.cell)
 	}
-	return samples.Take(s.cell.Trials, func(t *result.Trial) (float64, bool) { return samples.Rate.Of(t, s.tenant.Name) })
+	return runview.Rate.Sample(s.cell.Trials, s.tenant.Name)
 }
 
 // matched are of the sides that fit those nearest to the published number of instances: of
@@ -161,56 +160,56 @@ func matched(at int, all []side, fits func(side) bool, with func(side) *side) []
 }
 
 // ofPolicies tests instances with a policy of limits against as many with another one.
-func ofPolicies(v *measured.View, c claims.Claim) []claimCase {
+func ofPolicies(v *runview.View, c claims.Claim) []claimCase {
 	all, other := sides(v, c.Test, 1), c.Test.Against[0]
 	with := func(s side) *side {
 		return s.among(all, func(o side) bool { return o.tenant.Workload == s.tenant.Workload && policyOf(o.tenant) == other })
 	}
 	return comparison{
-		of:   matched(c.Test.At, all, func(s side) bool { return policyOf(s.tenant) == c.Test.Policy }, with),
-		with: with, how: "policies", unmatched: "unmatched policies", lacks: other,
-		needs:  "with policy " + other + ", on the same stack",
-		called: func(s side) string { return policyOf(s.tenant) },
-		says:   func(c Compared) string { return c.Workload + " with policy " + c.Effect.Subject },
-		than:   func(c Compared) string { return "with " + c.Effect.Baseline },
+		sides: matched(c.Test.At, all, func(s side) bool { return slices.Contains(c.Test.Policy, policyOf(s.tenant)) }, with),
+		with:  with, caseName: "policies", unmatchedCase: "unmatched policies", lacks: other,
+		needs:        "with policy " + other + ", on the same stack",
+		sideName:     func(s side) string { return policyOf(s.tenant) },
+		subjectText:  func(c Compared) string { return c.Workload + " with policy " + c.Effect.Subject },
+		baselineText: func(c Compared) string { return "with " + c.Effect.Baseline },
 	}.cases(v, c, nil)
 }
 
 // ofWorkloads tests instances of a workload against as many of another one.
-func ofWorkloads(v *measured.View, c claims.Claim) []claimCase {
+func ofWorkloads(v *runview.View, c claims.Claim) []claimCase {
 	all := sides(v, c.Test, 1)
 	unlimited := func(role string) func(side) bool {
-		return func(s side) bool { return s.role == role && policyOf(s.tenant) == measured.NoPolicy }
+		return func(s side) bool { return s.role == role && policyOf(s.tenant) == runview.NoPolicy }
 	}
 	with := func(s side) *side { return s.among(all, unlimited(c.Test.Roles[1])) }
 	return comparison{
-		of:   matched(c.Test.At, all, unlimited(c.Test.Roles[0]), with),
-		with: with, how: "workloads", unmatched: "unmatched workloads", lacks: c.Test.Roles[1],
-		needs:  "of " + c.Test.Roles[1] + ", on the same stack",
-		called: func(s side) string { return s.tenant.Workload },
-		says:   func(c Compared) string { return c.Effect.Subject },
-		than:   func(c Compared) string { return "of as many of " + c.Effect.Baseline },
+		sides: matched(c.Test.At, all, unlimited(c.Test.Roles[0]), with),
+		with:  with, caseName: "workloads", unmatchedCase: "unmatched workloads", lacks: c.Test.Roles[1],
+		needs:        "of " + c.Test.Roles[1] + ", on the same stack",
+		sideName:     func(s side) string { return s.tenant.Workload },
+		subjectText:  func(c Compared) string { return c.Effect.Subject },
+		baselineText: func(c Compared) string { return "of as many of " + c.Effect.Baseline },
 	}.cases(v, c, nil)
 }
 
 // ofCompany tests what instances of a workload do beside those of another one, against as
 // many of them alone: of the mixes with both, the one with the most of them.
-func ofCompany(v *measured.View, c claims.Claim) (out []claimCase) {
+func ofCompany(v *runview.View, c claims.Claim) (out []claimCase) {
 	all, alone := sides(v, c.Test, 2), sides(v, c.Test, 1)
 	for _, role := range c.Test.About() {
-		of := slices.DeleteFunc(slices.Clone(all), func(s side) bool { return s.role != role || s.beside(all) == nil })
+		of := slices.DeleteFunc(slices.Clone(all), func(s side) bool { return s.role != role || s.companion(all) == nil })
 		out = append(out, comparison{
-			of: best(of, func(a, b side) bool { return a.beside(all).tenant.Workload == b.beside(all).tenant.Workload },
+			sides: best(of, func(a, b side) bool { return a.companion(all).tenant.Workload == b.companion(all).tenant.Workload },
 				func(a, b side) int { return b.tenant.Count - a.tenant.Count }),
 			with: func(s side) *side {
 				return s.among(alone, func(o side) bool {
 					return o.tenant.Workload == s.tenant.Workload && o.tenant.Limits == s.tenant.Limits
 				})
 			},
-			how: "beside", unmatched: "not alone", needs: "alone, under the same limits",
-			called: func(s side) string { return s.mix.Name },
-			says:   func(c Compared) string { return c.Workload + " beside " + c.Beside },
-			than:   func(Compared) string { return "alone" },
+			caseName: "beside", unmatchedCase: "not alone", needs: "alone, under the same limits",
+			sideName:     func(s side) string { return s.mix.Name },
+			subjectText:  func(c Compared) string { return c.Workload + " beside " + c.Beside },
+			baselineText: func(Compared) string { return "alone" },
 		}.cases(v, c, all)...)
 	}
 	return out
@@ -218,11 +217,11 @@ func ofCompany(v *measured.View, c claims.Claim) (out []claimCase) {
 
 // inRole reports whether a workload of the run is of one of a claim's roles, which, and what of
 // it stands in for the paper's; instead is nil for nothing.
-func inRole(v *measured.View, t *claims.Test, workload string) (role string, instead *Instead, ok bool) {
+func inRole(v *runview.View, t *claims.Test, workload string) (role string, instead *Instead, ok bool) {
 	asked, database := v.Asked(workload)
 	var of []string // roles of that kind
 	for _, role := range t.Roles {
-		pattern := measured.PatternOf(role)
+		pattern := runview.PatternOf(role)
 		if !database && pattern != "" && slices.ContainsFunc(v.Run.Workloads, func(w result.Workload) bool {
 			return w.Name == workload && w.Pattern == pattern
 		}) {
@@ -236,9 +235,9 @@ func inRole(v *measured.View, t *claims.Test, workload string) (role string, ins
 		return "", nil, false
 	}
 	var in Instead
-	title := measured.DatabaseTitle(asked.Database)
-	if at := slices.IndexFunc(v.Run.Workloads, func(w result.Workload) bool { return w.Name == workload }); at >= 0 {
-		title = cmp.Or(v.Run.Workloads[at].Image.StandsIn(), title)
+	title := runview.DatabaseTitle(asked.Database)
+	if w, ok := v.Run.Workload(workload); ok {
+		title = cmp.Or(w.Image.StandsIn(), title)
 	}
 	software := t.Software
 	if roleOf(asked) == claims.TPCC && len(t.Roles) > 1 {
@@ -277,7 +276,7 @@ func roleOf(l ycsb.Load) string {
 }
 
 // onStacks reports whether all stacks that a tenant runs on are those of a claim.
-func onStacks(v *measured.View, t *claims.Test, stack string, of result.Tenant) bool {
+func onStacks(v *runview.View, t *claims.Test, stack string, of result.Tenant) bool {
 	names := of.On
 	if len(names) == 0 {
 		names = []string{stack}
@@ -291,7 +290,7 @@ func onStacks(v *measured.View, t *claims.Test, stack string, of result.Tenant) 
 // policyOf is the policy that gave a tenant its limits; "" where it has others.
 func policyOf(t result.Tenant) string {
 	if t.Policy == "" && t.Limits == (result.Limits{}) {
-		return measured.NoPolicy
+		return runview.NoPolicy
 	}
 	return t.Policy
 }

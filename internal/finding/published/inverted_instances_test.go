@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/story"
+	"plimsoll/internal/runview"
+	"plimsoll/internal/testkit/runtest"
 )
 
 // confirmingInstances are stories about many instances that confirm a claim where the
@@ -29,10 +29,15 @@ var confirmingInstances = []struct{ claim, workloads, data string }{
 	{"cg-mem-flat", "C",
 		"instances C disk x1 {2000|1000} policy=mem\ninstances C disk x4 {2000|4000} policy=mem"},
 	{"cg-mem-4", "C", "instances C disk x4 {1000|530}\ninstances C disk x4 {530|1000} policy=mem"},
-	{"cg-cpu-4", "C", "instances C disk x4 {1000|1130}\ninstances C disk x4 {1130|1000} policy=cpu"},
+	{"cg-cpu-4", "C", "instances C disk x4 {1000|1130}\ninstances C disk x4 {1130|1000} policy=pin"},
 	{"cg-bw-4", "C", "instances C disk x4 1000\ninstances C disk x4 {1000|500} policy=bw"},
 	{"cg-mem-more-disk", "C",
 		"instances C disk x4 1000 reads={0.2|0.8}\ninstances C disk x4 1000 reads={0.8|0.2} policy=mem"},
+	{"cg-cpu-more-disk", "C",
+		"instances C disk x4 1000 reads={0.2|0.8}\ninstances C disk x4 1000 reads={0.8|0.2} policy=pin"},
+	{"cg-mem-p99", "C",
+		"instances C disk x4 1000 mean=1000000 p99={9000000|2000000}\n" +
+			"instances C disk x4 1000 mean=1000000 p99={6000000|9000000} policy=mem"},
 	{"cg-cpumem-like-mem", "C",
 		"instances C disk x4 1000 policy=mem\ninstances C disk x4 {1000|500} policy=cpu+mem"},
 	{"cg-p99-worst", "C",
@@ -68,6 +73,9 @@ var confirmingInstances = []struct{ claim, workloads, data string }{
 		"instances W disk x1 1000\ninstances T disk x1 1000\nbeside disk Wx1 Tx1 {840/500|400/1000}"},
 	{"tpcc-media", "T", "instances T disk x1 1000 level=media:sata\ninstances T disk x1 {1500|700} level=media:stripe\n" +
 		"instances T disk x1 {3500|900} level=media:nvme\ninstances T disk x1 {5000|800} level=media:tmpfs"},
+	{"mongo-over-raid", "I E", "instances I disk x1 1000 level=media:stripe\n" +
+		"instances I disk x1 {1650|600} level=media:nvme\ninstances E disk x1 1000 level=media:stripe\n" +
+		"instances E disk x1 {1360|600} level=media:nvme"},
 	{"tpcc-users", "T", "instances T disk x1 {1000|6000} level=users:1\ninstances T disk x1 {2000|4000} level=users:4\n" +
 		"instances T disk x1 {4000|3000} level=users:10\ninstances T disk x1 {2500|2000} level=users:40\n" +
 		"instances T disk x1 {1500|1000} level=users:64"},
@@ -90,6 +98,7 @@ var confirmingInstances = []struct{ claim, workloads, data string }{
 // besides are how many findings a claim gives about both sides of a mix, or with several numbers.
 var besides = map[string]int{
 	"het-cas-fio-sw": 2, "het-cas-fio-rr": 2, "het-cas-mysql": 2, "tpcc-media": 3, "cas-media": 2, "mongo-media": 2,
+	"mongo-over-raid": 2,
 }
 
 // declaredWorkloads are those of the stories, with a database.
@@ -100,6 +109,9 @@ func declaredWorkloads(names, database string) string {
 		case "rw", "rr", "sw":
 			pattern := map[string]string{"rw": "randwrite", "rr": "randread", "sw": "write"}[name]
 			fmt.Fprintf(&b, "workload %s %s {bs: 4KiB}\n", name, pattern)
+		case "E":
+			of := map[string]string{"cassandra": "mongodb"}[database]
+			fmt.Fprintf(&b, "workload E ycsb {workload: E, records: 1000, database: %s}\n", cmp.Or(of, database))
 		case "I":
 			of := map[string]string{"cassandra": "mongodb"}[database]
 			fmt.Fprintf(&b, "workload I ycsb {mix: {insert: 1}, records: 1000, database: %s}\n", cmp.Or(of, database))
@@ -157,9 +169,9 @@ func TestInstancesInvertTheVerdict(t *testing.T) {
 		} {
 			for i, want := range verdicts {
 				told := "stack disk: loop > xfs > volume\n" + declaredWorkloads(c.workloads, database) +
-					inSixBlocks(t, story.Pick(c.data, i == 1))
+					inSixBlocks(t, runtest.Pick(c.data, i == 1))
 				found := 0
-				for _, f := range Find(measured.New(story.Tell(t, told))) {
+				for _, f := range Find(runview.New(runtest.Tell(t, told))) {
 					if f.Claim == nil || f.Claim.ID != c.claim {
 						continue
 					}

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/story"
+	"plimsoll/internal/finding/published/claims"
+	"plimsoll/internal/runview"
+	"plimsoll/internal/testkit/runtest"
 )
 
 // confirming are stories that confirm a claim. What is in braces of the data
@@ -112,6 +112,10 @@ var confirming = []struct{ claim, stacks, data string }{
 		stack raw: /dev/nvme0n1
 		workload RR randread {bs: 4KiB}`,
 		"RR raw 1000 slat={9700|90300} clat={90300|9700}"},
+	{"lat-slat-high", `
+		stack raw: /dev/nvme0n1
+		workload high randread {bs: 4KiB, jobs: 16, iodepth: 32}`,
+		"high raw 1000 slat={500|90300} clat={99500|9700}"},
 	{"lat-high-das", `
 		stack raw: /dev/nvme0n1
 		workload low randread {bs: 4KiB}
@@ -156,9 +160,9 @@ func TestInvertedDataInvertsTheVerdict(t *testing.T) {
 				if inverted {
 					want = fact.ClaimContradicted
 				}
-				data := story.Pick(c.data, inverted)
+				data := runtest.Pick(c.data, inverted)
 				found := 0
-				for _, f := range Find(measured.New(story.Tell(t, c.stacks+"\n"+story.Scatter(data, 6)))) {
+				for _, f := range Find(runview.New(runtest.Tell(t, c.stacks+"\n"+runtest.Scatter(data, 6)))) {
 					if f.Claim == nil || f.Claim.ID != c.claim {
 						continue
 					}

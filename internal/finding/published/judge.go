@@ -1,79 +1,72 @@
 package published
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 
-	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/finding/published/claims"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
-)
-
-const (
-	// rounding is the tolerance, as a share of the value, of published numbers
-	// that state none: they come with one or two digits and without an interval.
-	rounding = 0.2
-	// widest is how many times its lower end the upper end of an interval may be
-	// for it to confirm a factor, however large; a smaller factor allows no more
-	// than itself. Otherwise noise would confirm: a wide interval holds anything.
-	widest = 3
-	// levelShape is by how much, either way, two of one shape differ that the paper found
-	// to be equal.
-	levelShape = 1.25
-	// hardly is by how much two differ at most that do not differ to speak of.
-	hardly = 1.1
-	// roughSize is how many times the published effect, as a logarithm, an effect of the
-	// same shape has at most, and at least the inverse of it: twice as much is of the
-	// shape of half as much again, eight times as much is not.
-	roughSize = 3
 )
 
 // judgement is a verdict and its reason.
 type judgement struct {
 	verdict fact.ClaimVerdict
-	why     said
+	why     Reason
 }
 
-func confirmed(why string, facts any, format string, args ...any) judgement {
-	return judgement{fact.ClaimConfirmed, say(why, facts, format, args...)}
+func confirmed(name, format string, args ...any) judgement {
+	return judgement{fact.ClaimConfirmed, newReason(name, format, args...)}
 }
 
-func contradicted(why string, facts any, format string, args ...any) judgement {
-	return judgement{fact.ClaimContradicted, say(why, facts, format, args...)}
+func contradicted(name, format string, args ...any) judgement {
+	return judgement{fact.ClaimContradicted, newReason(name, format, args...)}
 }
 
-func notTestable(why string, facts any, format string, args ...any) judgement {
-	return judgement{fact.ClaimNotTestable, say(why, facts, format, args...)}
+func notTestable(name, format string, args ...any) judgement {
+	return judgement{fact.ClaimNotTestable, newReason(name, format, args...)}
 }
 
 // undecided says why the data does not decide, which more of it might.
-func undecided(why string, facts any, format string, args ...any) judgement {
-	return notTestable(why, facts, "the data does not decide: "+format+"; repeat more often, or measure longer", args...)
+func undecided(name, format string, args ...any) judgement {
+	return notTestable(name, "the data does not decide: "+format+"; repeat more often, or measure longer", args...)
 }
 
 func tooFew(e fact.Effect) judgement {
-	return notTestable("few", e, "%s", strings.Join(prose.TooFew(e), "; "))
+	return notTestable("few", "%s", strings.Join(prose.TooFew(e), "; "))
 }
 
-func unfit(why []fact.Unfit) judgement { return notTestable("unfit", why, "%s", prose.Unfit(why)) }
+// withBand adds the band that decided.
+func (j judgement) withBand(b Band) judgement {
+	j.why.Band = &b
+	return j
+}
+
+func unfit(why []fact.Unfit) judgement { return notTestable("unfit", "%s", prose.Unfit(why)) }
 
 // unmeasured says why a claim cannot be tested on a stack that has no measurement.
-func unmeasured(v *measured.View, of measured.CellKey) said {
-	facts := Unmeasured{Stack: of.Stack, Workload: of.Workload}
+func unmeasured(v *runview.View, of runview.CellKey) Reason {
 	stopped := []result.TrialStatus{result.TrialSkipped, result.TrialFailed}
 	at := slices.IndexFunc(v.Run.Trials, func(t result.Trial) bool {
 		return t.Stack == of.Stack && t.Mix == of.Workload && t.Problem != nil && slices.Contains(stopped, t.Status)
 	})
-	if at >= 0 {
-		t := v.Run.Trials[at]
-		facts.Status, facts.Why, facts.Remedy = string(t.Status), strings.TrimRight(t.Problem.Why, "."), t.Problem.Remedy
+	if at < 0 {
+		return newReason("unmeasured", "%s has no measurement of %s", of.Stack, of.Workload)
 	}
-	return say("unmeasured", facts, "%s", facts)
+	t := v.Run.Trials[at]
+	status := strings.Replace(string(t.Status), "failed", "tried and failed", 1)
+	text := fmt.Sprintf("%s was %s: %s", of.Stack, status, strings.TrimRight(t.Problem.Why, "."))
+	if t.Problem.Remedy != "" {
+		text += " (" + t.Problem.Remedy + ")"
+	}
+	return newReason("unmeasured", "%s", text)
 }
 
 // band is the published value with its tolerance. It is infinite on a side
@@ -86,14 +79,14 @@ func band(c claims.Claim) (low, high float64) {
 	case c.Tolerance > 0:
 		return v.Low - c.Tolerance, v.High + c.Tolerance
 	}
-	return v.Low * (1 - rounding), v.High * (1 + rounding)
+	return v.Low * (1 - threshold.Rounding), v.High * (1 + threshold.Rounding)
 }
 
 func bound(v claims.Value) bool { return math.IsInf(v.Low, 0) || math.IsInf(v.High, 0) }
 
-// known is a number, nil for none.
-func known(x float64) *float64 {
-	if !measured.Finite(x) {
+// finiteOrNil returns a finite number, and nil for another.
+func finiteOrNil(x float64) *float64 {
+	if !runview.Finite(x) {
 		return nil
 	}
 	return &x
@@ -109,7 +102,7 @@ func limits(c claims.Claim) (low, high *float64) {
 	if c.Kind != claims.Location {
 		l, h = band(c)
 	}
-	return known(l), known(h)
+	return finiteOrNil(l), finiteOrNil(h)
 }
 
 // marked is the number that figures mark beside what was measured, of what it is, and whether it is a bound.
@@ -134,7 +127,7 @@ func valueOf(c claims.Claim) (v Value) {
 	case c.Value == nil:
 		return Value{Order: c.Subject}
 	case c.Value.Parts == nil:
-		return Value{Ratio: c.Kind == claims.Ratio, Unit: c.Unit, Low: known(c.Value.Low), High: known(c.Value.High),
+		return Value{Ratio: c.Kind == claims.Ratio, Unit: c.Unit, Low: finiteOrNil(c.Value.Low), High: finiteOrNil(c.Value.High),
 			Tolerance: c.Tolerance}
 	}
 	for _, p := range c.Value.Parts {
@@ -185,13 +178,12 @@ func (k *claimCase) hold(c claims.Claim, e fact.Effect) judgement {
 	return judgeRatio(c, e)
 }
 
-// against is what the interval of an effect is held against.
-func against(c claims.Claim, e fact.Effect, from, to float64) Band {
-	return Band{Quantity: "times", Low: e.Low, High: e.High, From: from, To: to, Published: valueOf(c), Effect: &e}
+// ratioBand returns the interval of an effect beside the range of a published ratio.
+func ratioBand(e fact.Effect, from, to float64) Band {
+	return Band{Quantity: "times", Low: e.Low, High: e.High, From: from, To: to}
 }
 
-// holds1 reports whether a band is of what is equal. outside and within tell where its
-// interval lies.
+// holds1 reports whether the published range holds 1; outside and within report where the interval lies.
 func (b Band) holds1() bool  { return b.From <= 1 && 1 <= b.To }
 func (b Band) outside() bool { return b.High < b.From || b.Low > b.To }
 func (b Band) within() bool  { return b.From <= b.Low && b.High <= b.To }
@@ -199,12 +191,12 @@ func (b Band) within() bool  { return b.From <= b.Low && b.High <= b.To }
 // excludes1 reports whether an effect is one, by its test and by its interval.
 func excludes1(e fact.Effect) bool { return e.Differs && (e.Low > 1 || e.High < 1) }
 
-// judgeRatio holds a measured ratio against a published one. docs/findings.md
+// judgeRatio holds a measured ratio against a published one. docs/evidence/published-results.md
 // has the rules.
 func judgeRatio(c claims.Claim, e fact.Effect) judgement {
 	low, high := band(c)
-	b := against(c, e, low, high)
-	p := prose.PValue(e.P)
+	b := ratioBand(e, low, high)
+	p := units.PValue(e.P)
 	switch {
 	case b.outside():
 		says := ""
@@ -217,18 +209,18 @@ func judgeRatio(c claims.Claim, e fact.Effect) judgement {
 		default:
 			b.Direction, says = "none", ", and there is no significant difference"
 		}
-		return contradicted("outside", b, "the interval, %s, lies outside of %s%s", b.interval(), b.value(), says)
+		return contradicted("outside", "the interval, %s, lies outside of %s%s", b.interval(), b.value(), says).withBand(b)
 	case b.holds1() && b.within():
-		return confirmed("within", b, "the interval, %s, lies within %s", b.interval(), b.value())
+		return confirmed("within", "the interval, %s, lies within %s", b.interval(), b.value()).withBand(b)
 	case b.holds1():
-		return undecided("reaches out", b, "the interval, %s, is wider than %s or reaches out of it", b.interval(), b.value())
-	case e.High/e.Low > min(widest, farther(c.Value.Low), farther(c.Value.High)):
-		return undecided("too wide", b, "the interval, %s, is too wide to tell a factor such as %s", b.interval(), b.Published)
+		return undecided("reaches out", "the interval, %s, is wider than %s or reaches out of it", b.interval(), b.value()).withBand(b)
+	case e.High/e.Low > min(threshold.WidestFactor, farther(c.Value.Low), farther(c.Value.High)):
+		return undecided("too wide", "the interval, %s, is too wide to decide on a factor such as %s", b.interval(), valueOf(c)).withBand(b)
 	case excludes1(e):
-		return confirmed("overlaps", b, "the interval, %s, overlaps %s and excludes 1 (%s)", b.interval(), b.value(), p)
+		return confirmed("overlaps", "the interval, %s, overlaps %s and excludes 1 (%s)", b.interval(), b.value(), p).withBand(b)
 	}
-	return undecided("not significant", b, "the interval, %s, overlaps %s, but no difference is significant (%s)", b.interval(),
-		b.value(), p)
+	return undecided("not significant", "the interval, %s, overlaps %s, but no difference is significant (%s)", b.interval(),
+		b.value(), p).withBand(b)
 }
 
 // farther is how far a ratio is from 1, as a factor above it.
@@ -249,49 +241,49 @@ func judgeBound(c claims.Claim, e fact.Effect, shape bool) judgement {
 		if below {
 			c.Value = &claims.Value{Low: math.Inf(-1), High: 1}
 		}
-		if below && e.Low > 1/hardly || !below && e.High < hardly {
-			return contradicted("hardly different", e, "the interval of %s holds no difference to speak of on that side",
-				prose.Ratio(e))
+		if below && e.Low > 1/threshold.HardlyDifferent || !below && e.High < threshold.HardlyDifferent {
+			return contradicted("hardly different", "the interval of %s holds no difference to speak of on that side",
+				e.WithInterval())
 		}
 	}
 	less, more := e.High < limit, e.Low > limit
 	if limit == 1 {
 		less, more = e.Differs && e.Ratio < 1, e.Differs && e.Ratio > 1
 	}
-	b := against(c, e, 0, 0)
+	b := ratioBand(e, 0, 0)
 	b.Limit = limit
-	ratio, p := prose.Ratio(e), prose.PValue(e.P)
+	ratio, p := e.WithInterval(), units.PValue(e.P)
 	switch {
 	case below && less, !below && more:
-		return confirmed("beyond the bound", b, "%s is significantly %s (%s)", ratio, b.Published, p)
+		return confirmed("beyond the bound", "%s is significantly %s (%s)", ratio, valueOf(c), p).withBand(b)
 	case less || more:
-		return contradicted("on the other side", b, "%s is on the other side, significantly (%s)", ratio, p)
+		return contradicted("on the other side", "%s is on the other side, significantly (%s)", ratio, p).withBand(b)
 	}
-	return undecided("on neither side", b, "%s is not significantly on either side of %.4g (%s)", ratio, limit, p)
+	return undecided("on neither side", "%s is not significantly on either side of %.4g (%s)", ratio, limit, p).withBand(b)
 }
 
 // judgeShape holds a measured ratio against the direction and the rough size of a
-// published one. docs/findings.md has the rules.
+// published one. docs/evidence/published-results.md has the rules.
 func judgeShape(c claims.Claim, e fact.Effect) judgement {
 	low, high := band(c)
 	if low <= 1 && 1 <= high {
-		low, high = 1/levelShape, levelShape
+		low, high = 1/threshold.LevelShape, threshold.LevelShape
 	} else {
 		size := math.Log(c.Value.Low*c.Value.High) / 2
-		x, y := math.Exp(size*roughSize), math.Exp(size/roughSize)
+		x, y := math.Exp(size*threshold.RoughSize), math.Exp(size/threshold.RoughSize)
 		low, high = min(x, y), max(x, y)
 	}
-	b := against(c, e, low, high)
+	b := ratioBand(e, low, high)
 	switch {
 	case b.outside():
-		return contradicted("of another shape", b, "the interval, %s, lies outside of what is taken for the shape of %s, %s",
-			b.interval(), b.Published, b.value())
+		return contradicted("of another shape", "the interval, %s, lies outside of what is taken for the shape of %s, %s",
+			b.interval(), valueOf(c), b.value()).withBand(b)
 	case b.holds1() && b.within(), !b.holds1() && excludes1(e):
-		return confirmed("of the shape", b, "the interval, %s, is of the shape of %s, which is taken for %s", b.interval(),
-			b.Published, b.value())
+		return confirmed("of the shape", "the interval, %s, is of the shape of %s, which is taken for %s", b.interval(),
+			valueOf(c), b.value()).withBand(b)
 	}
-	return undecided("shape undecided", b, "the interval, %s, is both of the shape of %s, %s, and not", b.interval(),
-		b.Published, b.value())
+	return undecided("shape undecided", "the interval, %s, is both of the shape of %s, %s, and not", b.interval(),
+		valueOf(c), b.value()).withBand(b)
 }
 
 // extraOf is the share of a latency that is more than another, by their ratio.
@@ -304,11 +296,11 @@ func judgeExtra(c claims.Claim, e fact.Effect) judgement {
 	limit := units.Percent(b.Limit)
 	switch {
 	case 1-1/e.High < b.Limit:
-		return confirmed("below", b, "the interval, %s, lies below %s", b.interval(), limit)
+		return confirmed("below", "the interval, %s, lies below %s", b.interval(), limit).withBand(b)
 	case 1-1/e.Low > b.Limit:
-		return contradicted("above", b, "the interval, %s, lies above %s", b.interval(), limit)
+		return contradicted("above", "the interval, %s, lies above %s", b.interval(), limit).withBand(b)
 	}
-	return undecided("both sides", b, "the interval, %s, is on both sides of %s", b.interval(), limit)
+	return undecided("both sides", "the interval, %s, is on both sides of %s", b.interval(), limit).withBand(b)
 }
 
 // judgeAbsolute holds the median of measured values against a published one,
@@ -316,7 +308,7 @@ func judgeExtra(c claims.Claim, e fact.Effect) judgement {
 // interval must lie within the band, as that of a ratio of 1.
 func judgeAbsolute(c claims.Claim, e fact.Estimate, quantity string) judgement {
 	if e.Coverage < stats.Confidence {
-		return notTestable("few trials", stats.Confidence, "so few trials give no interval of %s: repeat 6 times or more",
+		return notTestable("few trials", "so few trials give no interval of %s: repeat 6 times or more",
 			units.Percent(stats.Confidence))
 	}
 	if scale := map[string]float64{"us": 1e3, "ms": 1e6}[c.Unit]; scale > 0 {
@@ -327,11 +319,11 @@ func judgeAbsolute(c claims.Claim, e fact.Estimate, quantity string) judgement {
 	b := Band{Quantity: quantity, Low: e.Low, High: e.High, From: low, To: high}
 	switch {
 	case b.outside():
-		return contradicted("median outside", b, "the interval of the median, %s, lies outside of %s", b.interval(), b.value())
+		return contradicted("median outside", "the interval of the median, %s, lies outside of %s", b.interval(), b.value()).withBand(b)
 	case b.within():
-		return confirmed("median within", b, "the interval of the median, %s, lies within %s", b.interval(), b.value())
+		return confirmed("median within", "the interval of the median, %s, lies within %s", b.interval(), b.value()).withBand(b)
 	}
-	return undecided("median reaches out", b, "the interval of the median, %s, reaches out of %s", b.interval(), b.value())
+	return undecided("median reaches out", "the interval of the median, %s, reaches out of %s", b.interval(), b.value()).withBand(b)
 }
 
 // asShape is a verdict on what was measured in the place of what a claim is about.

@@ -3,12 +3,13 @@ package published
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
-	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/finding/published/claims"
 	"plimsoll/internal/section"
+	"plimsoll/internal/units/plural"
 )
 
 // Listed is a published result, how it is tested, and what runs of this host said of it.
@@ -24,7 +25,7 @@ type Listed struct {
 	Said       []Said `json:"said,omitempty"`       // the newest run first
 }
 
-// Said is what a run said of a published result.
+// Said is a run's verdict on a published result.
 type Said struct {
 	Run      string            `json:"run"`
 	Started  time.Time         `json:"started,omitzero"`
@@ -90,23 +91,26 @@ func ListSections(all []Listed) (sections []*section.Section) {
 	for _, paper := range claims.Papers() {
 		t := section.Table{Caption: "what it published, and what runs here said: the newest that decides",
 			Columns: []section.Column{
-				{Head: "id", Text: true}, {Head: "published result", Text: true}, {Head: "published", Text: true},
-				{Head: "where", Text: true, Drop: 3}, {Head: "tested by", Text: true, Means: "plimsoll run with that name"},
-				{Head: "here", Text: true}, {Head: "measured", Text: true, Drop: 2}, {Head: "in run", Text: true, Drop: 1}}}
+				{Head: "id", Text: true}, {Head: "tested by", Text: true, Means: "plimsoll run with that name"},
+				{Head: "here", Text: true}}}
 		for _, l := range all {
 			if l.Paper != paper.String() {
 				continue
 			}
-			row := section.Row{Cells: []section.Cell{section.Text(l.ID), section.Text(l.Statement), section.Text(l.Published),
-				section.Text(l.Where), section.Text(l.Experiment), {}, {}, {}}}
-			if said := l.Decided(); said != nil {
+			row := section.Row{Cells: []section.Cell{section.Text(l.ID), section.Text(l.Experiment), {}}}
+			words := []string{strings.TrimSuffix(l.Statement+": "+l.Published, ": ") + " (" + l.Where + ")"}
+			said := l.Decided()
+			if said != nil {
 				row.Warn = said.Verdict == fact.ClaimContradicted
-				row.Cells[5], row.Cells[6], row.Cells[7] = section.Text(string(said.Verdict)), section.Text(said.Measured),
-					section.Text(said.Run)
+				row.Cells[2] = section.Text(string(said.Verdict))
+				words = append(words, strings.TrimPrefix(said.Measured+", run "+said.Run, ", "))
+			}
+			if l.Untested != "" {
+				words = append(words, "not tested: "+l.Untested)
 			}
 			t.Rows = append(t.Rows, row)
-			if l.Untested != "" {
-				t.Rows = append(t.Rows, section.Row{Words: "  not tested: " + l.Untested})
+			for _, text := range words {
+				t.Rows = append(t.Rows, section.Row{Words: "  " + text})
 			}
 		}
 		sections = append(sections, &section.Section{Title: paper.String(), Tables: []section.Table{t}})

@@ -2,14 +2,15 @@ package published
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
-	"plimsoll/internal/claims"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/finding/published/claims"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 	"plimsoll/internal/workload/fio"
 )
 
@@ -25,7 +26,7 @@ type sweep struct {
 
 // sweepOf is what a claim of a place is about.
 func sweepOf(c claims.Claim) sweep {
-	w := sweep{role: c.Test.Roles[0], of: c.Test.Roles[0] + " over jobs", unit: c.Unit, scale: 1, metric: measured.IOPS, falls: c.Test.Falls}
+	w := sweep{role: c.Test.Roles[0], of: c.Test.Roles[0] + " over jobs", unit: c.Unit, scale: 1, metric: runview.IOPS, falls: c.Test.Falls}
 	if w.blocks() {
 		w.of, w.scale, w.metric = w.role+" over block size", 1024, "bandwidth"
 	}
@@ -38,9 +39,9 @@ func (w sweep) blocks() bool { return w.unit == "KiB" }
 
 func (w sweep) takes(l fio.Load) bool {
 	if w.blocks() {
-		return l.Pattern == measured.PatternOf(w.role) && l.Direct
+		return l.Pattern == runview.PatternOf(w.role) && l.Direct
 	}
-	return measured.RoleOf(l) == w.role
+	return runview.RoleOf(l) == w.role
 }
 
 // split is the number of a load, and the load without it.
@@ -54,27 +55,23 @@ func (w sweep) split(l fio.Load) (x float64, rest fio.Load) {
 	return float64(l.Jobs), rest
 }
 
-// level is what was measured of a cell: rates of bring-ups, or bandwidths of trials.
-func (w sweep) level(c *measured.Cell, l fio.Load) stats.Level {
+// level is what was measured of a cell: rates of setups, or bandwidths.
+func (w sweep) level(c *runview.Cell, l fio.Load) stats.Level {
 	x, _ := w.split(l)
 	if !w.blocks() {
 		return stats.Level{X: x, Values: c.IOPS}
 	}
-	level := stats.Level{X: x}
-	for _, t := range c.Trials {
-		level.Values = append(level.Values, t.Measured().BytesPerSecond())
-	}
-	return level
+	return stats.Level{X: x, Values: c.Sample(runview.Bandwidth).Values()}
 }
 
 // longest returns the workloads that differ in nothing but their number, ascending by it:
 // of several such series that with the most levels.
-func (w sweep) longest(all []measured.Driven) (best []measured.Driven) {
-	x := func(d measured.Driven) float64 { x, _ := w.split(d.Load); return x }
-	series := map[fio.Load][]measured.Driven{}
+func (w sweep) longest(all []runview.Driven) (best []runview.Driven) {
+	x := func(d runview.Driven) float64 { x, _ := w.split(d.Load); return x }
+	series := map[fio.Load][]runview.Driven{}
 	for _, d := range all {
 		_, rest := w.split(d.Load)
-		if !w.takes(d.Load) || slices.ContainsFunc(series[rest], func(o measured.Driven) bool { return x(o) == x(d) }) {
+		if !w.takes(d.Load) || slices.ContainsFunc(series[rest], func(o runview.Driven) bool { return x(o) == x(d) }) {
 			continue
 		}
 		series[rest] = append(series[rest], d)
@@ -85,12 +82,12 @@ func (w sweep) longest(all []measured.Driven) (best []measured.Driven) {
 			best = series[rest]
 		}
 	}
-	slices.SortStableFunc(best, func(a, b measured.Driven) int { return cmp.Compare(x(a), x(b)) })
+	slices.SortStableFunc(best, func(a, b runview.Driven) int { return cmp.Compare(x(a), x(b)) })
 	return best
 }
 
 // levels are those of a stack.
-func (w sweep) levels(v *measured.View, s *measured.Stack, workloads []measured.Driven) (levels []stats.Level, cells []*measured.Cell) {
+func (w sweep) levels(v *runview.View, s *runview.Stack, workloads []runview.Driven) (levels []stats.Level, cells []*runview.Cell) {
 	for _, d := range workloads {
 		if c := v.Cell(s.Name, d.Name); c != nil {
 			levels, cells = append(levels, w.level(c, d.Load)), append(cells, c)
@@ -100,7 +97,7 @@ func (w sweep) levels(v *measured.View, s *measured.Stack, workloads []measured.
 }
 
 // places tests where the curve of a stack changes.
-func places(v *measured.View, c claims.Claim) (out []claimCase) {
+func places(v *runview.View, c claims.Claim) (out []claimCase) {
 	w := sweepOf(c)
 	workloads := w.longest(v.Driven())
 	if len(workloads) == 0 {
@@ -116,18 +113,18 @@ func places(v *measured.View, c claims.Claim) (out []claimCase) {
 	return out
 }
 
-func (w sweep) test(v *measured.View, c claims.Claim, k *claimCase, s subject, workloads []measured.Driven) {
+func (w sweep) test(v *runview.View, c claims.Claim, k *claimCase, s subject, workloads []runview.Driven) {
 	if len(workloads) == 1 {
 		k.workload = workloads[0].Name
 	}
 	levels, cells := w.levels(v, s.Stack, workloads)
 	k.evidence = cells
 	if len(workloads) < stats.MinLevels {
-		k.judgement = notTestable("few levels", Levels{w.of, len(workloads), stats.MinLevels},
+		k.judgement = notTestable("few levels",
 			"the run has %s of %s, and a place of change takes %d or more", plural.Count(len(workloads), "level"), w.of, stats.MinLevels)
 		return
 	}
-	if why := measured.Unfit(cells...); why != nil {
+	if why := runview.Unfit(cells...); why != nil {
 		k.judgement = unfit(why)
 		return
 	}
@@ -136,19 +133,18 @@ func (w sweep) test(v *measured.View, c claims.Claim, k *claimCase, s subject, w
 		k.judgement = noCurve(strings.ReplaceAll(err.Error(), "\n", "; "))
 		return
 	}
-	told := curveOf(s.Name, curve, w.unit, w.scale)
-	k.tell("curve", told, told.String(), "%s %s", told.Stack, told)
-	k.grounds = w.beside(v, c.Test.Beside, s, workloads)
+	text := curveText(curve, w.unit, w.scale)
+	k.setMeasured("curve", text, "%s %s", s.Name, text)
+	k.grounds = w.comparisonCurve(v, c.Test.Beside, s, workloads)
 	if first, last := levels[0].X, levels[len(levels)-1].X; w.place <= first || w.place >= last {
-		at := w.at(first, last)
-		k.judgement = notTestable("short sweep", at, "the sweep, %s, does not go beyond %s on both sides", at.interval(), at.published())
+		k.judgement = notTestable("short sweep", "the sweep, %s, does not go beyond %s on both sides", w.span(first, last), w.published())
 		return
 	}
 	k.judgement = w.judge(curve)
 }
 
-// beside tells of the curve of another stack, for comparison.
-func (w sweep) beside(v *measured.View, pattern string, s subject, workloads []measured.Driven) []said {
+// comparisonCurve describes the curve of another stack, for comparison.
+func (w sweep) comparisonCurve(v *runview.View, pattern string, s subject, workloads []runview.Driven) []Reason {
 	if pattern == "" {
 		return nil
 	}
@@ -158,34 +154,31 @@ func (w sweep) beside(v *measured.View, pattern string, s subject, workloads []m
 	}
 	levels, cells := w.levels(v, other, workloads)
 	curve, err := stats.FindChanges(levels, v.Run.Seed)
-	if err != nil || measured.Unfit(cells...) != nil {
+	if err != nil || runview.Unfit(cells...) != nil {
 		return nil
 	}
-	told := curveOf(other.Name, curve, w.unit, w.scale)
-	return []said{say("curve beside", told, "%s %s.", told.Stack, told)}
+	return []Reason{newReason("curve beside", "%s %s.", other.Name, curveText(curve, w.unit, w.scale))}
 }
 
 // noCurve says why nothing can be told of a curve.
-func noCurve(why string) judgement { return notTestable("no curve", why, "%s", why) }
+func noCurve(why string) judgement { return notTestable("no curve", "%s", why) }
 
 // judge holds where the curve changes against the published place.
 func (w sweep) judge(curve stats.Curve) judgement {
-	place := w.at(0, 0)
+	var elsewhere []string
 	for _, c := range curve.Changes {
 		if !w.counts(c) {
 			continue
 		}
 		if w.holds(c) {
-			place = w.at(c.Low, c.High)
-			place.P = c.P
-			return confirmed("place held", place, "its interval, %s, holds %s (%s)", place.interval(), place.published(),
-				prose.PValue(c.P))
+			return confirmed("place held", "its interval, %s, holds %s (%s)", w.span(c.Low, c.High), w.published(),
+				units.PValue(c.P))
 		}
-		place.Elsewhere = append(place.Elsewhere, Between{c.Low / w.scale, c.High / w.scale})
+		elsewhere = append(elsewhere, w.span(c.Low, c.High))
 	}
-	if len(place.Elsewhere) > 0 {
-		return contradicted("elsewhere", place, "the change lies elsewhere, in %s, and its interval does not hold %s",
-			plural.List(place.Elsewhere, func(b Between) string { return b.in(w.unit) }), place.published())
+	if len(elsewhere) > 0 {
+		return contradicted("elsewhere", "the change lies in another place, %s, and its interval does not hold %s",
+			plural.And(elsewhere), w.published())
 	}
 	// No such change: that contradicts the claim where the curve is seen to do
 	// something else, and not where noise may hide one.
@@ -194,20 +187,20 @@ func (w sweep) judge(curve stats.Curve) judgement {
 			continue
 		}
 		if s.Shape == stats.Unclear || w.falls && s.Shape == stats.Falls {
-			at := w.at(s.From, s.To)
-			return notTestable("unclear curve", at, "the data does not decide: noise, or too few levels, hide what the curve does from "+
-				"%s; repeat more often, or add levels", at.interval())
+			return notTestable("unclear curve", "the data does not decide: noise, or too few levels, hide what the curve does from "+
+				"%s; repeat more often, or add levels", w.span(s.From, s.To))
 		}
 	}
 	if w.falls {
-		return contradicted("nothing falls", place, "nothing falls beyond %s", place.published())
+		return contradicted("nothing falls", "nothing falls beyond %s", w.published())
 	}
-	return contradicted("no rise", place, "%s does not rise to a level that begins at %s", w.metric, place.published())
+	return contradicted("no rise", "%s does not rise to a level that begins at %s", w.metric, w.published())
 }
 
-// at is the published place, and one from x to y of the sweep, in units that are shown.
-func (w sweep) at(x, y float64) Place {
-	return Place{Published: w.place / w.scale, Unit: w.unit, Metric: w.metric, From: x / w.scale, To: y / w.scale}
+// published is the published place, and span what lies from x to y, in the unit that is shown.
+func (w sweep) published() string { return fmt.Sprintf("%.3g %s", w.place/w.scale, w.unit) }
+func (w sweep) span(x, y float64) string {
+	return fmt.Sprintf("%.3g to %.3g %s", x/w.scale, y/w.scale, w.unit)
 }
 
 // holds reports whether the interval of a change holds the published place. That
@@ -228,30 +221,3 @@ func (w sweep) counts(c stats.Change) bool {
 	}
 	return c.After.Value < c.Before.Value && c.Before.Low > 0 || c.Kind == stats.Jump && c.After.Low <= 0
 }
-
-// curveOf is what a curve does, part by part, over places in a unit.
-func curveOf(stack string, of stats.Curve, unit string, scale float64) Curve {
-	c := Curve{Stack: stack, Unit: unit}
-	add := func(does string, ratio, from, to float64) {
-		c.Parts = append(c.Parts, Shape{does, ratio, from / scale, to / scale})
-	}
-	for i, s := range of.Segments {
-		if s.From != s.To {
-			add(segments[s.Shape], s.Ratio.Ratio, s.From, s.To)
-		}
-		if i < len(of.Changes) {
-			if change := of.Changes[i]; changes[change.Kind] != "" {
-				add(changes[change.Kind], change.Ratio.Ratio, change.From, change.To)
-			}
-		}
-	}
-	return c
-}
-
-// segments and changes are the names of what they do; a knee has none.
-var (
-	segments = map[stats.SegmentShape]string{
-		stats.Plateau: "level", stats.Rises: "rises", stats.Falls: "falls", stats.Unclear: "unclear",
-	}
-	changes = map[stats.ChangeKind]string{stats.Cliff: "cliff", stats.Jump: "jump"}
-)

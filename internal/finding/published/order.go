@@ -4,16 +4,16 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/finding/published/claims"
+	"plimsoll/internal/runview"
+	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // orders tests that the last subject of a claim is behind all others, on each device. In what
 // order these are the claim does not say.
-func orders(v *measured.View, c claims.Claim) (out []claimCase) {
+func orders(v *runview.View, c claims.Claim) (out []claimCase) {
 	for _, role := range c.Test.Roles {
 		w := workloadOf(v, c.Test.Load, c.Test.Jobs, role)
 		if w.none() {
@@ -25,7 +25,7 @@ func orders(v *measured.View, c claims.Claim) (out []claimCase) {
 				continue
 			}
 			met[s.device()] = true
-			k := w.on(s.Name)
+			k := w.newCase(s.Name)
 			k.about = role
 			if w.found {
 				other := k.caveats
@@ -40,10 +40,10 @@ func orders(v *measured.View, c claims.Claim) (out []claimCase) {
 }
 
 // rank ranks the subjects of a claim on the device of a stack.
-func (k *claimCase) rank(v *measured.View, c claims.Claim, on subject, workload string) {
-	var ahead []*measured.Cell
-	var last *measured.Cell
-	var missing, standIns []said
+func (k *claimCase) rank(v *runview.View, c claims.Claim, on subject, workload string) {
+	var ahead []*runview.Cell
+	var last *runview.Cell
+	var missing, standIns []Reason
 	final := len(c.Subject) - 1
 	for i, name := range c.Subject {
 		cell, standIn, why := ranked(v, c, on, workload, name)
@@ -56,22 +56,22 @@ func (k *claimCase) rank(v *measured.View, c claims.Claim, on subject, workload 
 			ahead = append(ahead, cell)
 		}
 		if standIn != "" {
-			standIns = append(standIns, say("caveat: as it is", standIn, "%s", standIn))
+			standIns = append(standIns, newReason("caveat: as it is", "%s", standIn))
 		}
 	}
 	if last == nil || len(ahead) == 0 {
-		k.judgement = notTestable("subjects missing", Ranked{c.Subject[:final], c.Subject[final], remarks(missing)},
-			"it takes %s and one of %s on the same device: %s", c.Subject[final], plural.And(c.Subject[:final]), words(missing, "; "))
+		k.judgement = notTestable("subjects missing",
+			"it takes %s and one of %s on the same device: %s", c.Subject[final], plural.And(c.Subject[:final]), texts(missing, "; "))
 		return
 	}
-	k.stacks, k.evidence = append(measured.Names(ahead), last.Stack.Name), append(slices.Clone(ahead), last)
+	k.stacks, k.evidence = append(runview.Names(ahead), last.Stack.Name), append(slices.Clone(ahead), last)
 	k.grounds = grounds(c, last, ahead[0])
 	if len(missing) > 0 {
-		k.caveats = append(k.caveats, say("caveat: subjects missing", remarks(missing), "ranked without some of its subjects: %s",
-			words(missing, "; ")))
+		k.caveats = append(k.caveats, newReason("caveat: subjects missing", "ranked without some of its subjects: %s",
+			texts(missing, "; ")))
 	}
 	k.caveats = append(k.caveats, standIns...)
-	if why := measured.Unfit(k.evidence...); why != nil {
+	if why := runview.Unfit(k.evidence...); why != nil {
 		k.judgement = unfit(why)
 		return
 	}
@@ -79,7 +79,7 @@ func (k *claimCase) rank(v *measured.View, c claims.Claim, on subject, workload 
 	var effects []fact.Effect
 	var worst fact.Effect // the pair that speaks most against the claim is shown
 	for _, c := range ahead {
-		if !k.compared(v.Compare(last, c)) {
+		if !k.setEffect(v.Compare(last, c)) {
 			return
 		}
 		e := *k.effect
@@ -93,36 +93,36 @@ func (k *claimCase) rank(v *measured.View, c claims.Claim, on subject, workload 
 	}
 	k.effect = &worst
 	says := last.Stack.Name + " is " + plural.List(effects, func(e fact.Effect) string {
-		return prose.ShortRatio(e) + " of " + e.Baseline
+		return e.Written() + " of " + e.Baseline
 	})
-	k.tell("rank", effects, says, "%s", says)
-	p := prose.PValue(worst.P)
+	k.setMeasured("rank", says, "%s", says)
+	p := units.PValue(worst.P)
 	switch {
 	case worst.TooFew:
 		k.judgement = tooFew(worst)
 	case worst.Differs && worst.Ratio > 1:
-		k.judgement = contradicted("ahead", worst, "%s is significantly faster than %s (%s)", worst.Subject, worst.Baseline, p)
+		k.judgement = contradicted("ahead", "%s is significantly faster than %s (%s)", worst.Subject, worst.Baseline, p)
 	case behind == len(ahead):
-		k.judgement = confirmed("behind", Behind{measured.Names(ahead), worst}, "%s is significantly behind %s (%s)",
-			worst.Subject, plural.And(measured.Names(ahead)), p)
+		k.judgement = confirmed("behind", "%s is significantly behind %s (%s)",
+			worst.Subject, plural.And(runview.Names(ahead)), p)
 	default:
-		k.judgement = undecided("level", worst, "%s and %s do not differ significantly (%s)", worst.Subject, worst.Baseline, p)
+		k.judgement = undecided("level", "%s and %s do not differ significantly (%s)", worst.Subject, worst.Baseline, p)
 	}
 }
 
 // ranked returns what was measured of one of the subjects on the device of a
 // stack, and what it stands in for; or why nothing was.
-func ranked(v *measured.View, c claims.Claim, on subject, workload, name string) (of *measured.Cell, standIn string, why said) {
+func ranked(v *runview.View, c claims.Claim, on subject, workload, name string) (of *runview.Cell, standIn string, why Reason) {
 	for _, s := range subjects(v, c.Test) {
 		// A stack is of a subject whose view has that name, or one that begins with it.
-		if _, _, view := measured.Split(s.Parsed); !strings.HasPrefix(view.Name, name) || s.device() != on.device() {
+		if _, _, view := runview.Split(s.Parsed); !strings.HasPrefix(view.Name, name) || s.device() != on.device() {
 			continue
 		}
 		cell := v.Cell(s.Name, workload)
 		if cell != nil {
-			return cell, s.standIn, said{}
+			return cell, s.standIn, Reason{}
 		}
-		why = unmeasured(v, measured.CellKey{Stack: s.Name, Workload: workload})
+		why = unmeasured(v, runview.CellKey{Stack: s.Name, Workload: workload})
 	}
 	if why.Case == "" {
 		driver := name
@@ -132,7 +132,7 @@ func ranked(v *measured.View, c claims.Claim, on subject, workload, name string)
 				driver = view
 			}
 		}
-		why = say("no driver", driver, "the run has no stack with storage driver %s", driver)
+		why = newReason("no driver", "the run has no stack with storage driver %s", driver)
 	}
 	return nil, "", why
 }

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strconv"
 
-	"plimsoll/internal/claims"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/finding/published/claims"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
+	"plimsoll/internal/units/plural"
 )
 
 // factorMedia is the factor whose levels are kinds of drives, in an experiment on what these give a database.
@@ -20,8 +20,8 @@ var media = map[string]string{
 	"hdd": "a disk", "sata": "a SATA SSD", "stripe": "a stripe of four SATA SSDs", "nvme": "an NVMe drive", "tmpfs": "memory",
 }
 
-// at is the level of the first of some factors that the side's mix has; "" for none.
-func (s side) at(factors []string) string {
+// level returns the level of the first of some factors that the side's mix has; "" for none.
+func (s side) level(factors []string) string {
 	for _, f := range factors {
 		if level, has := s.mix.Levels[f]; has {
 			return level
@@ -42,28 +42,28 @@ func (s side) apartFrom(o side, factors []string) bool {
 }
 
 // ofLevels tests instances at one level of a factor against as many at another one.
-func ofLevels(v *measured.View, c claims.Claim) []claimCase {
+func ofLevels(v *runview.View, c claims.Claim) []claimCase {
 	factors := []string(c.Test.Factor)
-	all := slices.DeleteFunc(sides(v, c.Test, 1), func(s side) bool { return s.at(factors) == "" })
+	all := slices.DeleteFunc(sides(v, c.Test, 1), func(s side) bool { return s.level(factors) == "" })
 	level, against := c.Test.Level, ""
 	if level == "" {
 		level, against = extremes(all, factors)
 	} else {
 		against = c.Test.Against[0]
 	}
-	of := slices.DeleteFunc(slices.Clone(all), func(s side) bool { return s.at(factors) != level })
+	of := slices.DeleteFunc(slices.Clone(all), func(s side) bool { return s.level(factors) != level })
 	for i, s := range of {
 		of[i].instead = s.onMedia(factors, level, against)
 	}
 	return comparison{
-		of: of,
+		sides: of,
 		with: func(s side) *side {
-			return first(all, func(o side) bool { return o.at(factors) == against && s.apartFrom(o, factors) })
+			return first(all, func(o side) bool { return o.level(factors) == against && s.apartFrom(o, factors) })
 		},
-		how: "levels", unmatched: "unmatched levels", lacks: against, needs: "at " + against,
-		called: func(s side) string { return s.mix.Name },
-		says:   func(c Compared) string { return c.Workload + " at " + level },
-		than:   func(Compared) string { return "at " + against },
+		caseName: "levels", unmatchedCase: "unmatched levels", lacks: against, needs: "at " + against,
+		sideName:     func(s side) string { return s.mix.Name },
+		subjectText:  func(c Compared) string { return c.Workload + " at " + level },
+		baselineText: func(Compared) string { return "at " + against },
 	}.cases(v, c, nil)
 }
 
@@ -72,8 +72,8 @@ func extremes(all []side, factors []string) (most, least string) {
 	var numbers []float64
 	at := map[float64]string{}
 	for _, s := range all {
-		if x, err := strconv.ParseFloat(s.at(factors), 64); err == nil {
-			numbers, at[x] = append(numbers, x), s.at(factors)
+		if x, err := strconv.ParseFloat(s.level(factors), 64); err == nil {
+			numbers, at[x] = append(numbers, x), s.level(factors)
 		}
 	}
 	if len(at) < 2 {
@@ -102,8 +102,8 @@ func (s side) onMedia(factors []string, levels ...string) *Instead {
 }
 
 // ofTwins tests instances on a drive of another host against as many on its twin in this one.
-func ofTwins(v *measured.View, c claims.Claim) []claimCase {
-	remote := slices.DeleteFunc(sides(v, c.Test, 1), func(s side) bool { return policyOf(s.tenant) != measured.NoPolicy })
+func ofTwins(v *runview.View, c claims.Claim) []claimCase {
+	remote := slices.DeleteFunc(sides(v, c.Test, 1), func(s side) bool { return policyOf(s.tenant) != runview.NoPolicy })
 	with := func(s side) *side {
 		twin := v.Twin(s.cell.Stack)
 		if twin == nil {
@@ -116,45 +116,45 @@ func ofTwins(v *measured.View, c claims.Claim) []claimCase {
 		return &side{cell: cell, mix: s.mix, tenant: s.tenant, role: s.role}
 	}
 	return comparison{
-		of:   matched(c.Test.At, remote, func(side) bool { return true }, with),
-		with: with, how: "twins", unmatched: "unmatched twins", lacks: localTwin, needs: "on the same layers on a drive of this host",
-		called: func(s side) string { return s.cell.Stack.Name },
-		says:   func(c Compared) string { return c.Workload + " on " + c.Effect.Subject },
-		than:   func(c Compared) string { return "on " + c.Effect.Baseline },
+		sides: matched(c.Test.At, remote, func(side) bool { return true }, with),
+		with:  with, caseName: "twins", unmatchedCase: "unmatched twins", lacks: localTwin, needs: "on the same layers on a drive of this host",
+		sideName:     func(s side) string { return s.cell.Stack.Name },
+		subjectText:  func(c Compared) string { return c.Workload + " on " + c.Effect.Subject },
+		baselineText: func(c Compared) string { return "on " + c.Effect.Baseline },
 	}.cases(v, c, nil)
 }
 
 // ofHosts tests what the instances of two hosts do, each with a drive of its own, against those of one host with
 // several drives. Such hosts share nothing, so that two do twice what one does.
-func ofHosts(v *measured.View, c claims.Claim) []claimCase {
+func ofHosts(v *runview.View, c claims.Claim) []claimCase {
 	all := sides(v, c.Test, 1)
 	on := func(drives int) []side {
 		return slices.DeleteFunc(slices.Clone(all), func(s side) bool {
-			return len(s.tenant.On) != drives || policyOf(s.tenant) != measured.NoPolicy
+			return len(s.tenant.On) != drives || policyOf(s.tenant) != runview.NoPolicy
 		})
 	}
 	one, two := on(1), on(2)
-	with := func(s side) *side { // a miniature may have fewer of both, in the proportion of the paper's
+	with := func(s side) *side { // a scaled-down host may have fewer of both, in the proportion of the paper's
 		return first(two, func(o side) bool {
 			return o.tenant.Workload == s.tenant.Workload && sameHost(s.mix, o.mix) &&
 				o.tenant.Count*c.Test.At == s.tenant.Count*c.Test.Than
 		})
 	}
 	out := comparison{
-		of: slices.DeleteFunc(one, func(s side) bool { return with(s) == nil }), with: with, hosts: 2,
-		how: "hosts", unmatched: "unmatched hosts", lacks: strconv.Itoa(c.Test.Than), needs: "on two drives of a host",
-		called: func(s side) string { return s.mix.Name },
-		says:   func(c Compared) string { return c.Workload + " on each of two hosts" },
-		than:   func(c Compared) string { return fmt.Sprintf("of %d on two drives of one", c.Than) },
+		sides: slices.DeleteFunc(one, func(s side) bool { return with(s) == nil }), with: with, hosts: 2,
+		caseName: "hosts", unmatchedCase: "unmatched hosts", lacks: strconv.Itoa(c.Test.Than), needs: "on two drives of a host",
+		sideName:     func(s side) string { return s.mix.Name },
+		subjectText:  func(c Compared) string { return c.Workload + " on each of two hosts" },
+		baselineText: func(c Compared) string { return fmt.Sprintf("of %d on two drives of one", c.Than) },
 	}.cases(v, c, nil)
 	for i := range out {
-		out[i].caveats = append(out[i].caveats, say("caveat: one of two hosts", nil,
+		out[i].caveats = append(out[i].caveats, newReason("caveat: one of two hosts",
 			"one of the two hosts was measured, with clients of its own: two do twice what one does"))
 	}
 	return out
 }
 
-// sameHost reports whether two mixes run in the same miniature.
+// sameHost reports whether two mixes run in the same scaled-down host.
 func sameHost(a, b result.Mix) bool {
 	return (a.Host == nil) == (b.Host == nil) && (a.Host == nil || *a.Host == *b.Host)
 }

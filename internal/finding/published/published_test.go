@@ -11,15 +11,15 @@ import (
 
 	"pgregory.net/rapid"
 
-	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/hist"
+	"plimsoll/internal/finding/published/claims"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
-	"plimsoll/internal/story"
+	"plimsoll/internal/testkit/runtest"
 )
 
 // Every claim that is tested can be: its way has a judge, its patterns parse, and
@@ -65,9 +65,9 @@ func TestBuiltInExperimentsTestTheirClaims(t *testing.T) {
 		if c.Test == nil || c.Test.Experiment == "" {
 			continue
 		}
-		run := story.BuiltIn(t, c.Test.Experiment)
+		run := runtest.BuiltIn(t, c.Test.Experiment)
 		found := false
-		for _, f := range Find(measured.New(run)) {
+		for _, f := range Find(runview.New(run)) {
 			found = found || f.Claim != nil && f.Claim.ID == c.ID && f.Claim.Measured != ""
 		}
 		if !found {
@@ -190,7 +190,7 @@ func TestClaimsOfAnyRun(t *testing.T) {
 	seen := map[fact.ClaimVerdict]bool{}
 	property := func(t *rapid.T) {
 		run := anyClaimRun.Draw(t, "run")
-		found := Find(measured.New(run))
+		found := Find(runview.New(run))
 		if _, err := json.Marshal(found); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func TestClaimsOfAnyRun(t *testing.T) {
 		}
 		other := *run
 		other.Trials = rapid.Permutation(run.Trials).Draw(t, "trials")
-		if again := Find(measured.New(&other)); !reflect.DeepEqual(found, again) {
+		if again := Find(runview.New(&other)); !reflect.DeepEqual(found, again) {
 			t.Fatalf("in another order of trials %+v\n\nbecomes\n\n%+v", found, again)
 		}
 	}
@@ -235,7 +235,7 @@ func TestClaimsOfAnyRun(t *testing.T) {
 // The verdict does not hang on names.
 func TestClaimsDoNotReadNames(t *testing.T) {
 	for _, c := range confirming {
-		run := story.Tell(t, c.stacks+"\n"+story.Scatter(story.Pick(c.data, false), 6))
+		run := runtest.Tell(t, c.stacks+"\n"+runtest.Scatter(runtest.Pick(c.data, false), 6))
 		names := map[string]string{}
 		rename := func(name string) string {
 			if names[name] == "" {
@@ -252,7 +252,7 @@ func TestClaimsDoNotReadNames(t *testing.T) {
 		for i := range run.Trials {
 			run.Trials[i].Stack, run.Trials[i].Mix = rename(run.Trials[i].Stack), rename(run.Trials[i].Mix)
 		}
-		if !slices.ContainsFunc(Find(measured.New(run)), func(f fact.Finding) bool {
+		if !slices.ContainsFunc(Find(runview.New(run)), func(f fact.Finding) bool {
 			return f.Claim != nil && f.Claim.ID == c.claim && f.Claim.Verdict == fact.ClaimConfirmed
 		}) {
 			t.Errorf("%s is not confirmed under other names", c.claim)
@@ -300,8 +300,8 @@ func TestJudgeRatio(t *testing.T) {
 		{"perhaps above", above3, 3, 2, 4, true, 5, fact.ClaimNotTestable},
 	} {
 		e := fact.Effect{Ratio: c.ratio, Low: c.low, High: c.high, Differs: c.differs, P: 0.01, N: [2]int{c.n, c.n}, Pairs: c.n, TooFew: c.n < stats.FewestPairs}
-		if got := (&claimCase{}).hold(c.claim, e); got.verdict != c.want || got.why.words == "" {
-			t.Errorf("%s: %s (%s), want %s", c.name, got.verdict, got.why.words, c.want)
+		if got := (&claimCase{}).hold(c.claim, e); got.verdict != c.want || got.why.Text == "" {
+			t.Errorf("%s: %s (%s), want %s", c.name, got.verdict, got.why.Text, c.want)
 		}
 	}
 }
@@ -337,14 +337,14 @@ func TestOnByDefault(t *testing.T) {
 	for kernel, want := range map[string]bool{
 		"4.6.0": false, "5.5.19-amd64": false, "5.6.0": true, "5.10": true, "6.18.44-x": true, "10.0.1": true, "": true, "unknown": true,
 	} {
-		if got := onByDefault(measured.New(&result.Run{Environment: result.Environment{Kernel: kernel}}), claims.Flag{DefaultSince: "5.6"}); got != want {
+		if got := onByDefault(runview.New(&result.Run{Environment: result.Environment{Kernel: kernel}}), claims.Flag{DefaultSince: "5.6"}); got != want {
 			t.Errorf("%q: %t", kernel, got)
 		}
 	}
 }
 
 func TestGroundsTellOfCPU(t *testing.T) {
-	run := story.Tell(t, `
+	run := runtest.Tell(t, `
 		stack raw: /dev/nvme0n1
 		stack xfs: /dev/nvme0n1 > xfs
 		workload RR randread {bs: 4KiB, jobs: 4, iodepth: 8}
@@ -361,11 +361,11 @@ func TestGroundsTellOfCPU(t *testing.T) {
 		}
 		m.SetOperation(reads)
 	}
-	i := slices.IndexFunc(Find(measured.New(run)), func(f fact.Finding) bool { return f.Claim != nil && f.Claim.ID == "fs-xfs-near-raw" })
+	i := slices.IndexFunc(Find(runview.New(run)), func(f fact.Finding) bool { return f.Claim != nil && f.Claim.ID == "fs-xfs-near-raw" })
 	if i < 0 {
 		t.Fatal("the claim is not tested")
 	}
-	if why := Find(measured.New(run))[i].Why; !strings.Contains(why, "An I/O takes 20.0 µs of fio's CPU time on xfs and 10.0 µs on raw.") {
+	if why := Find(runview.New(run))[i].Why; !strings.Contains(why, "An I/O takes 20.0 µs of fio's CPU time on xfs and 10.0 µs on raw.") {
 		t.Error(why)
 	}
 }

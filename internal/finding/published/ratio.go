@@ -3,19 +3,18 @@ package published
 import (
 	"slices"
 
-	samples "plimsoll/internal/cell"
-	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/finding/published/claims"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/units"
 )
 
 // ratios tests what one thing is of another: each claim says what its two sides are.
-func ratios(v *measured.View, c claims.Claim) []claimCase {
-	return map[claims.Sides]func(*measured.View, claims.Claim) []claimCase{
+func ratios(v *runview.View, c claims.Claim) []claimCase {
+	return map[claims.Sides]func(*runview.View, claims.Claim) []claimCase{
 		claims.BetweenStacks:    ofStacks,
 		claims.BetweenLoads:     ofLoads,
 		claims.BetweenCounts:    ofCounts,
@@ -29,36 +28,36 @@ func ratios(v *measured.View, c claims.Claim) []claimCase {
 }
 
 // sampleOf is what of a cell a metric is.
-func sampleOf(m claims.Metric, c *measured.Cell) samples.Sample {
+func sampleOf(m claims.Metric, c *runview.Cell) runview.Sample {
 	switch m {
 	case claims.P99:
-		return c.Sample(samples.P99)
+		return c.Sample(runview.P99)
 	case claims.DeviceBandwidth:
-		return c.DeviceBandwidth()
+		return c.Sample(runview.DeviceBandwidth)
 	case claims.TailOverMean:
-		return c.TailOverMean()
+		return c.Sample(runview.TailOverMean)
 	case claims.TotalLatency:
-		return c.Totals()
+		return c.Sample(runview.MeanLatency)
 	case claims.CompletionLatency:
-		return c.Completions()
+		return c.Sample(runview.MeanService)
 	}
 	return c.Rates
 }
 
 // compare measures one sample against another. ok is false, and the case judged, where there is no
 // ratio.
-func (k *claimCase) compare(v *measured.View, m claims.Metric, a, b string, x, y samples.Sample) (e fact.Effect, ok bool) {
+func (k *claimCase) compare(v *runview.View, m claims.Metric, a, b string, x, y runview.Sample) (e fact.Effect, ok bool) {
 	e = fact.Effect{Metric: string(m), Subject: a, Baseline: b}
 	if len(x) > 0 && len(y) > 0 {
 		e, ok = v.Effect(string(m), a, b, x, y)
 	}
-	return e, k.compared(e, ok)
+	return e, k.setEffect(e, ok)
 }
 
-// compared keeps an effect.
-func (k *claimCase) compared(e fact.Effect, ok bool) bool {
+// setEffect sets the effect that the case is about. It is false, and the case judged, where there is no ratio.
+func (k *claimCase) setEffect(e fact.Effect, ok bool) bool {
 	if !ok {
-		k.judgement = notTestable("no ratio", e, "%s and %s have no ratio of %s: a trial did nothing, or does not tell", e.Subject,
+		k.judgement = notTestable("no ratio", "%s and %s have no ratio of %s: a trial did nothing, or does not show", e.Subject,
 			e.Baseline, e.Metric)
 		return false
 	}
@@ -67,7 +66,7 @@ func (k *claimCase) compared(e fact.Effect, ok bool) bool {
 }
 
 // ofStacks tests stacks that differ in one thing, under a workload of each role.
-func ofStacks(v *measured.View, c claims.Claim) (out []claimCase) {
+func ofStacks(v *runview.View, c claims.Claim) (out []claimCase) {
 	for _, role := range c.Test.Roles {
 		w := workloadOf(v, c.Test.Load, c.Test.Jobs, role)
 		if w.none() {
@@ -75,7 +74,7 @@ func ofStacks(v *measured.View, c claims.Claim) (out []claimCase) {
 		}
 		var cases []claimCase
 		for _, s := range subjects(v, c.Test) {
-			k := w.on(s.Name)
+			k := w.newCase(s.Name)
 			k.standIn = s.standIn
 			if len(c.Test.Roles) > 1 {
 				k.about = role
@@ -100,21 +99,21 @@ func ofStacks(v *measured.View, c claims.Claim) (out []claimCase) {
 }
 
 // againstBaseline tests one subject under one load.
-func (k *claimCase) againstBaseline(v *measured.View, c claims.Claim, s subject, d measured.Driven) {
+func (k *claimCase) againstBaseline(v *runview.View, c claims.Claim, s subject, d runview.Driven) {
 	lines := baselines(v, c.Test, s)
 	at := slices.IndexFunc(lines, func(l line.Line) bool { b := v.Find(l); return b != nil && b != s.Stack })
 	if at < 0 {
-		k.judgement = notTestable("no baseline", Lacks{s.Name, lines[0].String()},
+		k.judgement = notTestable("no baseline",
 			"the run lacks what %s is compared with: add the stack `%s`", s.Name, lines[0])
 		return
 	}
 	baseline := v.Find(lines[at])
 	k.stacks = append(k.stacks, baseline.Name)
-	k.pair(v, c, measured.CellKey{Stack: s.Name, Workload: d.Name}, measured.CellKey{Stack: baseline.Name, Workload: d.Name})
+	k.pair(v, c, runview.CellKey{Stack: s.Name, Workload: d.Name}, runview.CellKey{Stack: baseline.Name, Workload: d.Name})
 }
 
 // pair tests what was measured of one point against that of another.
-func (k *claimCase) pair(v *measured.View, c claims.Claim, of, than measured.CellKey) {
+func (k *claimCase) pair(v *runview.View, c claims.Claim, of, than runview.CellKey) {
 	if !k.take(v, of, than) {
 		return
 	}
@@ -126,7 +125,7 @@ func (k *claimCase) pair(v *measured.View, c claims.Claim, of, than measured.Cel
 	k.grounds = grounds(c, a, b)
 	ok := false
 	if c.Test.Metric == "" {
-		ok = k.compared(v.Compare(a, b))
+		ok = k.setEffect(v.Compare(a, b))
 	} else {
 		_, ok = k.compare(v, c.Test.Metric, subject, baseline, sampleOf(c.Test.Metric, a), sampleOf(c.Test.Metric, b))
 	}
@@ -134,21 +133,20 @@ func (k *claimCase) pair(v *measured.View, c claims.Claim, of, than measured.Cel
 		return
 	}
 	e := *k.effect
-	short := prose.ShortRatio(e)
+	short := e.Written()
 	switch {
 	case c.Test.Extra:
-		extra := Extra{subject, baseline, extraOf(e.Ratio), extraOf(e.Low), extraOf(e.High)}
-		says := units.Percent(extra.Share) + " (" + prose.Span("share", extra.Low, extra.High) + ")"
-		k.tell("extra", extra, says, "%s of what an I/O of %s takes is extra, beside %s", says, subject, baseline)
+		share := units.Percent(extraOf(e.Ratio)) + " (" + prose.Span("share", extraOf(e.Low), extraOf(e.High)) + ")"
+		k.setMeasured("extra", share, "%s of what an I/O of %s takes is extra, beside %s", share, subject, baseline)
 	case of.Stack == than.Stack:
-		k.tell("longer", Longer{of.Stack, of.Workload, than.Workload, e}, short, "on %s, that under %s is %s of that under %s",
+		k.setMeasured("longer", short, "on %s, that under %s is %s of that under %s",
 			of.Stack, of.Workload, short, than.Workload)
 	case c.Test.Metric == "":
-		k.tell("ratio", e, short, "%s is %s of %s", subject, short, baseline)
+		k.setMeasured("ratio", short, "%s is %s of %s", subject, short, baseline)
 	default:
-		k.tell("beside twin", e, short, "that of %s is %s of %s's", subject, short, baseline)
+		k.setMeasured("beside twin", short, "that of %s is %s of %s's", subject, short, baseline)
 	}
-	switch why := measured.Unfit(a, b); {
+	switch why := runview.Unfit(a, b); {
 	case c.Test.Illusion:
 		k.judgement = k.illusion(c, a, b, e)
 	case why != nil:
@@ -161,56 +159,53 @@ func (k *claimCase) pair(v *measured.View, c claims.Claim, of, than measured.Cel
 // illusion judges a claim that a stack is faster than its device because
 // memory answers. The stack itself is held against the published factor too; a
 // stand-in shows whether there is such an illusion, not how large it was.
-func (k *claimCase) illusion(c claims.Claim, subject, baseline *measured.Cell, e fact.Effect) judgement {
-	a := Answered{Stack: subject.Stack.Name, Effect: e}
-	p := prose.PValue(e.P)
+func (k *claimCase) illusion(c claims.Claim, subject, baseline *runview.Cell, e fact.Effect) judgement {
+	p := units.PValue(e.P)
 	switch subject.Source() {
 	case result.SourceUnknown:
-		return unfit(measured.Unfit(subject))
+		return unfit(runview.Unfit(subject))
 	case result.SourceDevice:
-		a.Ratio = subject.Point.Ratio
-		says := "answered"
-		if a.Ratio != nil {
-			says = "served " + units.OfHundred(*a.Ratio) + " of 100 I/Os"
+		says := "the device answered"
+		if ratio := subject.Point.Ratio; ratio != nil {
+			says = units.OfHundred(*ratio) + "% of the I/Os reached the device"
 		}
-		return contradicted("no illusion", a, "there is no illusion: the device %s, so %s respects O_DIRECT", says, a.Stack)
+		return contradicted("no illusion", "memory did not answer: %s, so %s respects O_DIRECT", says, subject.Stack.Name)
 	}
-	if why := measured.Unfit(baseline); why != nil {
+	if why := runview.Unfit(baseline); why != nil {
 		return unfit(why)
 	}
-	a.Served = measured.Served(subject)
-	served := prose.Served(a.Served)
+	served := prose.Served(runview.Served(subject))
 	switch {
 	case k.standIn == "":
 		return k.hold(c, e)
 	case e.TooFew:
-		return notTestable("illusion undecided", a, "memory answered (%s), but %s", served, tooFew(e).why.words)
+		return notTestable("illusion undecided", "memory answered (%s), but %s", served, tooFew(e).why.Text)
 	case !e.Differs:
-		return notTestable("illusion undecided", a,
+		return notTestable("illusion undecided",
 			"memory answered (%s), but no difference is significant (%s); repeat more often, or measure longer", served, p)
 	case e.Ratio < 1:
-		return contradicted("slow illusion", a, "memory answered (%s), and yet it is slower than the device (%s)", served, p)
+		return contradicted("slow illusion", "memory answered (%s), and yet it is slower than the device (%s)", served, p)
 	}
-	return confirmed("illusion", a, "the illusion is there: memory answered (%s), and seems significantly faster than the device "+
+	return confirmed("illusion", "memory answered (%s), and seems significantly faster than the device "+
 		"(%s); how much faster, of other memory and another device, is not judged", served, p)
 }
 
 // ofLoads tests how much longer an I/O takes on a busy device than on an idle one.
-func ofLoads(v *measured.View, c claims.Claim) (out []claimCase) {
+func ofLoads(v *runview.View, c claims.Claim) (out []claimCase) {
 	role := c.Test.Roles[0]
 	low, high := workloadOf(v, claims.Low, 0, role), workloadOf(v, c.Test.Load, 0, role)
-	high.like = slices.DeleteFunc(high.like, func(d measured.Driven) bool { return d.Load.InFlight() == 1 })
+	high.like = slices.DeleteFunc(high.like, func(d runview.Driven) bool { return d.Load.InFlight() == 1 })
 	if !low.found || high.none() {
 		return nil
 	}
 	for _, s := range subjects(v, c.Test) {
-		k := high.on(s.Name)
+		k := high.newCase(s.Name)
 		k.workload = low.Name
 		if high.found {
 			k.workload = high.Name
-			k.pair(v, c, measured.CellKey{Stack: s.Name, Workload: high.Name}, measured.CellKey{Stack: s.Name, Workload: low.Name})
-			deep := loadOf(high.Load)
-			k.caveats = []said{say("caveat: how deep", deep, "%s here, 16 parallel jobs in the paper, which does not say how deep", deep)}
+			k.pair(v, c, runview.CellKey{Stack: s.Name, Workload: high.Name}, runview.CellKey{Stack: s.Name, Workload: low.Name})
+			deep := loadText(high.Load)
+			k.caveats = []Reason{newReason("caveat: how deep", "%s here, 16 parallel jobs in the paper, which does not say how deep", deep)}
 		}
 		out = append(out, k)
 	}

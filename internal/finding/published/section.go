@@ -6,15 +6,15 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/finding/published/claims"
 	"plimsoll/internal/section"
+	"plimsoll/internal/units/plural"
 )
 
-// shown is what became of published results: a sentence for each that was decided, and, folded, what was
+// claimsSection shows what became of published results: a sentence for each that was decided, and, folded, what was
 // measured of each, with the reason of its verdict.
-func shown(found []fact.Finding, more Others) *section.Section {
+func claimsSection(found []fact.Finding, more Others) *section.Section {
 	s := &section.Section{Title: "Published results, tested here", Late: true}
 	var decided, open []fact.Finding
 	for _, f := range found {

@@ -19,7 +19,7 @@ func TestWhatIsShown(t *testing.T) {
 	}
 	unmeasured := of(fact.ClaimNotTestable, "fourth", "")
 	unmeasured.Claim.Measured = ""
-	s := shown([]fact.Finding{
+	s := claimsSection([]fact.Finding{
 		of(fact.ClaimSameShape, "first", pebble), of(fact.ClaimOtherShape, "second", pebble), of(fact.ClaimConfirmed, "third", ""),
 		of(fact.ClaimContradicted, "bad", ""), unmeasured, of(fact.ClaimNotTestable, "fifth", pebble),
 		of(fact.ClaimNotTestable, "fifth", pebble),

@@ -1,28 +1,29 @@
 package published
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/runview"
+	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
+	"plimsoll/internal/workload/fio"
 )
 
 func (k claimCase) title(c *fact.Claim) string {
-	says := k.says
-	if says == "" {
-		says = "nothing of it was measured"
-	}
-	return fmt.Sprintf("%s: %s: %s, published %s (%s, %s)", prose.Capital(string(c.Verdict)), c.Statement, says, c.Published,
+	measured := cmp.Or(k.sentence, "nothing of it was measured")
+	return fmt.Sprintf("%s: %s: %s, published %s (%s, %s)", prose.Capital(string(c.Verdict)), c.Statement, measured, c.Published,
 		c.Paper, c.Where)
 }
 
 func (k claimCase) reasons(t Tested) string {
-	why := []string{"The verdict: " + k.why.words + "."}
+	why := []string{"The verdict: " + k.why.Text + "."}
 	if len(k.grounds) > 0 {
-		why = append(why, "Measured here: "+words(k.grounds, " "))
+		why = append(why, "Measured here: "+texts(k.grounds, " "))
 	}
 	why = append(why, "The paper: "+t.Paper+".")
 	if t.Experiment != "" {
@@ -31,9 +32,9 @@ func (k claimCase) reasons(t Tested) string {
 	return strings.Join(why, " ")
 }
 
-// words are those of remarks.
-func words(all []said, between string) string {
-	return strings.Join(plural.Words(all, func(s said) string { return s.words }), between)
+// texts joins the texts of reasons.
+func texts(all []Reason, between string) string {
+	return strings.Join(plural.Words(all, func(r Reason) string { return r.Text }), between)
 }
 
 // statement is what a claim is about: "btrfs RW nodatacow against btrfs RW".
@@ -114,103 +115,45 @@ func (v Value) number(x float64) string {
 func (b Band) interval() string { return prose.Span(b.Quantity, b.Low, b.High) }
 func (b Band) value() string    { return prose.Span(b.Quantity, b.From, b.To) }
 
-// String says what a load is: "4 jobs x depth 8".
-func (l Load) String() string {
+// loadText describes a load: "4 jobs x depth 8".
+func loadText(l fio.Load) string {
 	return fmt.Sprintf("%s x depth %d", plural.Count(l.Jobs, "job"), l.Depth)
 }
 
-func (l Lacking) String() string {
-	load := "1 job x depth 1"
-	if !l.Low {
-		load = "at least "
-		if l.Jobs > 1 {
-			load += fmt.Sprintf("%d jobs and ", l.Jobs)
+// curveText describes a curve part by part; places are divided by scale and in a unit.
+func curveText(c stats.Curve, unit string, scale float64) string {
+	var parts []string
+	add := func(format string, ratio, from, to float64) {
+		format = strings.Replace(format, "RATIO", units.Times(ratio), 1)
+		parts = append(parts, fmt.Sprintf(format+" %s", from/scale, to/scale, unit))
+	}
+	for i, s := range c.Segments {
+		if s.From != s.To {
+			add(segmentTexts[s.Shape], s.Ratio.Ratio, s.From, s.To)
 		}
-		load += fmt.Sprintf("%d I/Os in flight", l.InFlight)
-	}
-	return fmt.Sprintf("the claim is about %s of %s, and the run has %s", l.Role, load,
-		plural.List(l.Have, func(h Load) string { return fmt.Sprintf("%s (%s)", h.Workload, h) }))
-}
-
-func (u Unmeasured) String() string {
-	if u.Status == "" {
-		return fmt.Sprintf("%s has no measurement of %s", u.Stack, u.Workload)
-	}
-	text := fmt.Sprintf("%s was %s: %s", u.Stack, strings.Replace(u.Status, "failed", "tried and failed", 1), u.Why)
-	if u.Remedy != "" {
-		text += " (" + u.Remedy + ")"
-	}
-	return text
-}
-
-// does is what shapes of curves do, up to where they say so from.
-var does = map[string]string{
-	"level": "stays level from", "rises": "rises to %sx from", "falls": "falls to %sx from", "unclear": "is unclear from",
-	"cliff": "falls off to %sx between", "jump": "jumps to %sx between",
-}
-
-// String says what a curve does, part by part.
-func (c Curve) String() string {
-	return strings.Join(plural.Words(c.Parts, func(p Shape) string {
-		to := "to"
-		if p.Does == "cliff" || p.Does == "jump" {
-			to = "and"
+		if i < len(c.Changes) {
+			if change := c.Changes[i]; changeTexts[change.Kind] != "" {
+				add(changeTexts[change.Kind], change.Ratio.Ratio, change.From, change.To)
+			}
 		}
-		does := strings.Replace(does[p.Does], "%s", units.Times(p.Ratio), 1)
-		return fmt.Sprintf("%s %.3g %s %.3g %s", does, p.From, to, p.To, c.Unit)
-	}), ", ")
-}
-
-// published is the place that a paper saw, and interval where it is here.
-func (p Place) published() string { return fmt.Sprintf("%.3g %s", p.Published, p.Unit) }
-func (p Place) interval() string  { return Between{p.From, p.To}.in(p.Unit) }
-
-func (b Between) in(unit string) string { return fmt.Sprintf("%.3g to %.3g %s", b.From, b.To, unit) }
-
-// String says where throughput peaks over the number of instances.
-func (p Peak) String() string {
-	text := fmt.Sprintf("is highest at %s", plural.Count(p.Best, p.Noun))
-	if p.Rise != nil {
-		text = fmt.Sprintf("rises to %sx from %d to %s", units.Times(p.Rise.Ratio), p.First, plural.Count(p.Best, p.Noun))
 	}
-	switch {
-	case p.Valley != nil:
-		return text + fmt.Sprintf(", falls to %sx at %d", units.Times(p.Valley.Ratio), p.Valley.To)
-	case p.Plateau != nil:
-		return text + fmt.Sprintf(", level from %d to %d", p.Plateau.From, p.Plateau.To)
+	return strings.Join(parts, ", ")
+}
+
+// segmentTexts and changeTexts are the formats of parts; a knee has none.
+var (
+	segmentTexts = map[stats.SegmentShape]string{
+		stats.Plateau: "stays level from %.3g to %.3g", stats.Rises: "rises to RATIOx from %.3g to %.3g",
+		stats.Falls: "falls to RATIOx from %.3g to %.3g", stats.Unclear: "is unclear from %.3g to %.3g",
 	}
-	return text + fmt.Sprintf(", and does not fall up to %d", p.Most)
-}
-
-func (m Moved) String() string {
-	return fmt.Sprintf("most is done with %d containers with more %s, and with %d with less", m.Best, m.Of, m.Less)
-}
-
-func (i Instances) String() string {
-	if i.Valley == nil {
-		return fmt.Sprintf("never falls, up to %d containers", i.Most)
+	changeTexts = map[stats.ChangeKind]string{
+		stats.Cliff: "falls off to RATIOx between %.3g and %.3g", stats.Jump: "jumps to RATIOx between %.3g and %.3g",
 	}
-	return fmt.Sprintf("falls to %sx from %d to %d containers", units.Times(i.Valley.Ratio), i.Valley.From, i.Valley.To)
-}
+)
 
-func (g Grown) String() string {
-	return fmt.Sprintf("%s from %d to %d containers", prose.ShortRatio(g.Effect), g.From, g.To)
-}
-
-// String says what an I/O takes: in all, and its parts.
-func (l Latency) String() string {
-	return fmt.Sprintf("%s (slat %s, clat %s)", units.Latency(l.Total), units.Latency(l.Submission), units.Latency(l.Completion))
-}
-
-func (a Asked) String() string {
-	switch {
-	case a.Memory != nil:
-		return fmt.Sprintf("%s, memory answered: %s", a.Stack, prose.Served(a.Memory))
-	case a.Devices != nil:
-		return fmt.Sprintf("%s, %s writes %sx as often and %sx as much as fio", a.Stack, plural.And(a.Devices), units.Times(a.IOs),
-			units.Times(a.Bytes))
-	}
-	return fmt.Sprintf("%s, the device serves %s I/Os per I/O of fio", a.Stack, units.Times(*a.Ratio))
+// latencyText describes the mean latency of an I/O: in all, and its parts.
+func latencyText(l runview.Latency) string {
+	return fmt.Sprintf("%s (slat %s, clat %s)", units.Latency(l.Total), units.Latency(l.Slat), units.Latency(l.Clat))
 }
 
 func (o Others) title() string {

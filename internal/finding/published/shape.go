@@ -1,34 +1,24 @@
 package published
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"plimsoll/internal/claims"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/loadline"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/result"
+	"plimsoll/internal/finding/published/claims"
+	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
-)
-
-const (
-	// flat is by how much more all instances may do together for that to be no rise.
-	flat = 1.2
-	// longEnough is how many times as many instances as at its beginning a plateau has at
-	// its end for it to be seen that nothing falls: the paper's falls before that.
-	longEnough = 2
-	// outgrown is the share of what one container has in the page cache that each of many
-	// has at least where all fit.
-	outgrown = 0.9
+	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // scalings begins a case for each mixes that differ in the number of their instances alone, where a
 // claim over that is about them. Where some ask what the paper's did, those that ask something else
 // are left out.
-func scalings(v *measured.View, t *claims.Test, test func(*claimCase, measured.Scaling)) (out []claimCase) {
+func scalings(v *runview.View, t *claims.Test, test func(*claimCase, runview.Series)) (out []claimCase) {
 	of := v.Scalings()
 	if len(t.Factor) > 0 {
 		of = v.Over(t.Factor[0])
@@ -42,10 +32,12 @@ func scalings(v *measured.View, t *claims.Test, test func(*claimCase, measured.S
 		if t.Shape == claims.Valley && !throughCache(v, s.Workload) {
 			continue
 		}
-		if t.Shape != claims.Valley && policyOf(tenant) != cmp.Or(t.Policy, measured.NoPolicy) {
+		policy := policyOf(tenant)
+		wanted := policy == runview.NoPolicy && len(t.Policy) == 0 || slices.Contains(t.Policy, policy)
+		if t.Shape != claims.Valley && !wanted {
 			continue
 		}
-		k := claimCase{stacks: []string{s.Stack.Name}, workload: s.Workload, evidence: s.Cells, instead: instead}
+		k := claimCase{stacks: []string{s.Stack.Name}, workload: s.Workload, evidence: s.Cells(), instead: instead}
 		test(&k, s)
 		out = append(out, k)
 	}
@@ -57,39 +49,49 @@ func scalings(v *measured.View, t *claims.Test, test func(*claimCase, measured.S
 }
 
 // throughCache reports whether a workload goes through the page cache, as databases may.
-func throughCache(v *measured.View, workload string) bool {
-	at := slices.IndexFunc(v.Run.Workloads, func(w result.Workload) bool { return w.Name == workload })
+func throughCache(v *runview.View, workload string) bool {
+	w, known := v.Run.Workload(workload)
 	_, database := v.Asked(workload)
-	return at >= 0 && (database || measured.Buffered(v.Run.Workloads[at]))
+	return known && (database || runview.Buffered(w))
 }
 
 // ofCounts tests what the most instances do against the fewest.
-func ofCounts(v *measured.View, c claims.Claim) []claimCase {
-	return scalings(v, c.Test, func(k *claimCase, s measured.Scaling) {
-		if g, ok := k.grown(v, c.Test.Metric, s, 0); ok {
-			k.tell("tail growth", g, g.String(), "p99 of %s, as a multiple of the mean, goes to %s", g.Workload, g)
+func ofCounts(v *runview.View, c claims.Claim) []claimCase {
+	return scalings(v, c.Test, func(k *claimCase, s runview.Series) {
+		if g, ok := k.growth(v, c.Test.Metric, s, 0); ok {
+			k.setMeasured("tail growth", g.String(), "p99 of %s, as a multiple of the mean, goes to %s", s.Workload, g)
 			k.judgement = k.hold(c, g.Effect)
 		}
 	})
 }
 
-// grown compares the most instances with those of some number, by its index. ok is false, and the case judged,
+// growth is the effect of the most instances against fewer of them.
+type growth struct {
+	fact.Effect
+	from, to int
+}
+
+func (g growth) String() string {
+	return fmt.Sprintf("%s from %d to %d containers", g.Written(), g.from, g.to)
+}
+
+// growth compares the most instances with those of some number, by its index. ok is false, and the case judged,
 // where there is no ratio.
-func (k *claimCase) grown(v *measured.View, m claims.Metric, s measured.Scaling, from int) (g Grown, ok bool) {
-	last := len(s.Cells) - 1
-	a, b := s.Cells[last], s.Cells[from]
-	g = Grown{Workload: s.Workload, From: s.Counts[from], To: s.Counts[last]}
+func (k *claimCase) growth(v *runview.View, m claims.Metric, s runview.Series, from int) (g growth, ok bool) {
+	last := len(s.Levels) - 1
+	a, b := s.Levels[last].Cell, s.Levels[from].Cell
+	g = growth{from: s.Levels[from].Count(), to: s.Levels[last].Count()}
 	g.Effect, ok = k.compare(v, m, a.Workload.Name, b.Workload.Name, sampleOf(m, a), sampleOf(m, b))
 	return g, ok
 }
 
 // shapes tests what throughput, or what the disk moves, does over the number of instances. Where it turns is a
 // matter of the host, so the published number is not held against the one here.
-func shapes(v *measured.View, c claims.Claim) []claimCase {
+func shapes(v *runview.View, c claims.Claim) []claimCase {
 	if c.Test.Shape == claims.Moves {
 		return moves(v, c.Test)
 	}
-	return scalings(v, c.Test, func(k *claimCase, s measured.Scaling) {
+	return scalings(v, c.Test, func(k *claimCase, s runview.Series) {
 		switch c.Test.Shape {
 		case claims.Peaks:
 			k.peaks(v, s, nounOf(c.Test))
@@ -114,79 +116,94 @@ func openCurve(why string) judgement {
 
 // peaks judges whether throughput rises with the number of instances and falls behind its
 // best. More instances than the run has may do either.
-func (k *claimCase) peaks(v *measured.View, s measured.Scaling, noun string) {
+func (k *claimCase) peaks(v *runview.View, s runview.Series, noun string) {
 	f := loadline.CurveOf(v, s)
-	p := Peak{Noun: noun, Workload: s.Workload, First: s.Counts[0], Most: s.Counts[len(s.Counts)-1], Best: f.Best, Valley: f.Valley}
 	if f.Open != "" {
 		k.judgement = openCurve(f.Open)
 		return
 	}
-	if f.Valley == nil && f.Rate != nil && f.Rate.Plateau != nil && f.Rate.Plateau.To == p.Most {
-		p.Plateau, p.Best = f.Rate.Plateau, f.Rate.Plateau.From
+	first, most, best := s.Levels[0].Count(), s.Levels[len(s.Levels)-1].Count(), f.Best
+	valley := f.Valley
+	var plateau *loadline.Span // up to the most instances
+	if valley == nil && f.Rate != nil && f.Rate.Plateau != nil && f.Rate.Plateau.To == most {
+		plateau, best = f.Rate.Plateau, f.Rate.Plateau.From
 	}
-	rises := false
-	if at := slices.Index(s.Counts, p.Best); at > 0 {
-		e, _ := v.Effect(string(claims.Throughput), "", "", s.Cells[at].Rates, s.Cells[0].Rates)
-		p.Rise, rises = &e, e.Differs && e.Ratio > 1
+	text := "is highest at " + plural.Count(best, noun)
+	var rise *fact.Effect // of the best number against the first; nil where these are the same
+	if at := slices.Index(s.Counts(), best); at > 0 {
+		e, _ := v.Effect(string(claims.Throughput), "", "", s.Levels[at].Cell.Rates, s.Levels[0].Cell.Rates)
+		rise = &e
+		text = fmt.Sprintf("rises to %sx from %d to %s", units.Times(e.Ratio), first, plural.Count(best, noun))
 	}
-	k.tell("peak", p, p.String(), "throughput of %s %s", p.Workload, p)
 	switch {
-	case p.Valley != nil && rises:
-		k.judgement = confirmed("peak found", p, "it rises (%s), and falls behind its best (%s); at how many %ss that is "+
-			"depends on the host", prose.PValue(p.Rise.P), prose.PValue(p.Valley.P), noun)
-	case p.Valley != nil && p.Rise == nil:
-		k.judgement = contradicted("falls at once", p, "it never rises: more %ss than %d already cost throughput", noun, p.First)
-	case p.Valley != nil:
-		k.judgement = notTestable("rise unclear", p, "it falls (%s), but the data does not decide whether it rises before: repeat more "+
-			"often, or begin with fewer %ss", prose.PValue(p.Valley.P), noun)
-	case p.Plateau != nil && p.Plateau.To >= longEnough*p.Plateau.From:
-		k.judgement = contradicted("stays level", p, "it is level with %d %ss and still with %d: nothing falls", p.Plateau.From,
-			noun, p.Plateau.To)
+	case valley != nil:
+		text += fmt.Sprintf(", falls to %sx at %d", units.Times(valley.Ratio), valley.To)
+	case plateau != nil:
+		text += fmt.Sprintf(", level from %d to %d", plateau.From, plateau.To)
 	default:
-		k.judgement = notTestable("no peak yet", p, "nothing falls up to %d %ss: add more of them, or give the miniature less "+
-			"memory", p.Most, noun)
+		text += fmt.Sprintf(", and does not fall up to %d", most)
+	}
+	k.setMeasured("peak", text, "throughput of %s %s", s.Workload, text)
+	switch {
+	case valley != nil && rise != nil && rise.Differs && rise.Ratio > 1:
+		k.judgement = confirmed("peak found", "it rises (%s), and falls behind its best (%s); at how many %ss that is "+
+			"depends on the host", units.PValue(rise.P), units.PValue(valley.P), noun)
+	case valley != nil && rise == nil:
+		k.judgement = contradicted("falls at once", "it never rises: more %ss than %d already cost throughput", noun, first)
+	case valley != nil:
+		k.judgement = notTestable("rise unclear", "it falls (%s), but the data does not decide whether it rises before: repeat more "+
+			"often, or begin with fewer %ss", units.PValue(valley.P), noun)
+	case plateau != nil && plateau.To >= threshold.LongPlateau*plateau.From:
+		k.judgement = contradicted("stays level", "it is level with %d %ss and still with %d: nothing falls", plateau.From,
+			noun, plateau.To)
+	default:
+		k.judgement = notTestable("no peak yet", "nothing falls up to %d %ss: add more of them, or give the scaled-down host less "+
+			"memory", most, noun)
 	}
 }
 
 // valley judges whether throughput falls once there are so many instances that their files outgrow the memory.
 func (k *claimCase) valley(f loadline.Curve, workload string) {
 	first, last := f.Points[0], f.Points[len(f.Points)-1]
-	told := Instances{Workload: workload, Most: last.Instances, Valley: f.Valley}
-	k.tell("instances", told, told.String(), "throughput of %s %s", workload, told)
+	text := fmt.Sprintf("never falls, up to %d containers", last.Instances)
+	if w := f.Valley; w != nil {
+		text = fmt.Sprintf("falls to %sx from %d to %d containers", units.Times(w.Ratio), w.From, w.To)
+	}
+	k.setMeasured("instances", text, "throughput of %s %s", workload, text)
 	switch {
 	case f.Open != "":
 		k.judgement = openCurve(f.Open)
-		unclear := fmt.Sprintf("unclear, up to %d containers", told.Most)
-		k.tell("open curve", told, unclear, "where throughput of %s changes is %s", workload, unclear)
+		unclear := fmt.Sprintf("unclear, up to %d containers", last.Instances)
+		k.setMeasured("open curve", unclear, "where throughput of %s changes is %s", workload, unclear)
 	case f.Valley != nil && f.Valley.Cause == loadline.CauseMemory:
-		k.judgement = confirmed("outgrown memory", told, "it falls where the files outgrow the memory, which device reads and the page "+
-			"cache of each show (%s); at how many containers that is depends on both", prose.PValue(f.Valley.P))
+		k.judgement = confirmed("outgrown memory", "it falls where the files outgrow the memory, which device reads and the page "+
+			"cache of each show (%s); at how many containers that is depends on both", units.PValue(f.Valley.P))
 	case f.Valley != nil:
-		k.judgement = notTestable("other valley", nil, "it falls, and nothing that was sampled shows that memory is the reason")
-	case last.CacheBytes >= outgrown*first.CacheBytes:
-		k.judgement = notTestable("all fit", told, "the page cache held the files of all %d containers: add more, or give the miniature "+
-			"less memory", told.Most)
+		k.judgement = notTestable("other valley", "it falls, and nothing that was sampled shows that memory is the reason")
+	case last.CacheBytes >= threshold.FitsCache*first.CacheBytes:
+		k.judgement = notTestable("all fit", "the page cache held the files of all %d containers: add more, or give the scaled-down host "+
+			"less memory", last.Instances)
 	default:
-		k.judgement = contradicted("no valley", nil, "the files outgrew the memory, and all together did no less")
+		k.judgement = contradicted("no valley", "the files outgrew the memory, and all together did no less")
 	}
 }
 
 // saturates judges whether a metric, as what the disk moves, rises with the number of instances, and is
 // level then. Numbers at which it was nothing in some trial are before the rise.
-func (k *claimCase) saturates(v *measured.View, s measured.Scaling, m claims.Metric) {
+func (k *claimCase) saturates(v *runview.View, s runview.Series, m claims.Metric) {
 	var levels []stats.Level // behind the last number at which it moved nothing
-	for i, c := range s.Cells {
-		values := sampleOf(m, c).Means()
+	for i, c := range s.Cells() {
+		values := sampleOf(m, c).Values()
 		if len(values) == 0 {
-			k.judgement = notTestable("no counters", s.Stack.Name, "no trial tells what the devices of %s moved", s.Stack.Name)
+			k.judgement = notTestable("no counters", "no trial shows what the devices of %s moved", s.Stack.Name)
 			return
 		}
-		levels = append(levels, stats.Level{X: float64(s.Counts[i]), Values: values})
+		levels = append(levels, stats.Level{X: float64(s.Levels[i].Count()), Values: values})
 		if slices.Min(values) <= 0 {
 			levels = nil
 		}
 	}
-	idle := len(s.Cells) - len(levels)
+	idle := len(s.Levels) - len(levels)
 	if idle > 0 && len(levels) < stats.MinLevels {
 		k.lastTwo(v, s, idle)
 		return
@@ -196,105 +213,105 @@ func (k *claimCase) saturates(v *measured.View, s measured.Scaling, m claims.Met
 		k.judgement = openCurve(err.Error())
 		return
 	}
-	told := curveOf(s.Stack.Name, curve, "containers", 1)
-	k.tell(string(m), told, told.String(), "%s of %s %s", m, told.Stack, told)
-	risen := idle > 0 || slices.ContainsFunc(told.Parts, func(p Shape) bool { return p.Does == "rises" || p.Does == "jump" })
+	text := curveText(curve, "containers", 1)
+	k.setMeasured(string(m), text, "%s of %s %s", m, s.Stack.Name, text)
+	risen := idle > 0 || slices.ContainsFunc(curve.Segments, func(s stats.Segment) bool { return s.Shape == stats.Rises && s.From != s.To }) ||
+		slices.ContainsFunc(curve.Changes, func(c stats.Change) bool { return c.Kind == stats.Jump })
 	last := curve.Segments[len(curve.Segments)-1]
 	switch {
 	case last.Shape == stats.Unclear:
-		k.judgement = notTestable("unclear disk", told, "the data does not decide: noise, or too few numbers of containers, hide what it "+
+		k.judgement = notTestable("unclear disk", "the data does not decide: noise, or too few numbers of containers, hide what it "+
 			"does at the end; repeat more often, or add numbers")
 	case last.From == last.To, last.Shape == stats.Rises:
-		k.judgement = notFull(told)
+		k.judgement = notFull()
 	case last.Shape == stats.Plateau && risen && m != claims.DeviceBandwidth:
-		k.judgement = confirmed("level", told, "it rises, and is level then: there is no more to be had")
+		k.judgement = confirmed("level", "it rises, and is level then: more instances add nothing")
 	case last.Shape == stats.Plateau && risen:
-		k.judgement = full(told)
+		k.judgement = full()
 	default:
-		k.judgement = contradicted("no saturation", told, "it does not rise and level off")
+		k.judgement = contradicted("no saturation", "it does not rise and level off")
 	}
 }
 
-func full(facts any) judgement {
-	return confirmed("disk full", facts, "it rises, and is level then: the disk gives no more")
+func full() judgement {
+	return confirmed("disk full", "it rises, and is level then: the disk gives no more")
 }
 
-func notFull(facts any) judgement {
-	return notTestable("not full yet", facts, "it rises up to the most containers that were measured: add more of them")
+func notFull() judgement {
+	return notTestable("not full yet", "it rises up to the most containers that were measured: add more of them")
 }
 
 // lastTwo judges a disk that moved nothing in some trial up to so many numbers of instances,
 // and has too few behind them for a curve: whether the last two differ.
-func (k *claimCase) lastTwo(v *measured.View, s measured.Scaling, idle int) {
-	if idle >= len(s.Cells)-1 {
-		k.judgement = notTestable("idle disk", s.Counts[idle-1], "the disk moved next to nothing up to %d containers: add more of them",
-			s.Counts[idle-1])
+func (k *claimCase) lastTwo(v *runview.View, s runview.Series, idle int) {
+	if idle >= len(s.Levels)-1 {
+		k.judgement = notTestable("idle disk", "the disk moved next to nothing up to %d containers: add more of them",
+			s.Levels[idle-1].Count())
 		return
 	}
-	g, ok := k.grown(v, claims.DeviceBandwidth, s, len(s.Cells)-2)
+	g, ok := k.growth(v, claims.DeviceBandwidth, s, len(s.Levels)-2)
 	if !ok {
 		return
 	}
-	g.Idle = s.Counts[idle-1]
-	says := fmt.Sprintf("next to none up to %d containers, %s from %d to %d", g.Idle, prose.ShortRatio(g.Effect), g.From, g.To)
-	k.tell("disk growth", g, says, "disk bandwidth of %s is %s", g.Workload, says)
-	switch e := g.Effect; {
-	case e.TooFew:
-		k.judgement = tooFew(e)
-	case e.High < flat:
-		k.judgement = full(g)
+	text := fmt.Sprintf("next to none up to %d containers, %s from %d to %d", s.Levels[idle-1].Count(), g.Written(), g.from, g.to)
+	k.setMeasured("disk growth", text, "disk bandwidth of %s is %s", s.Workload, text)
+	switch {
+	case g.TooFew:
+		k.judgement = tooFew(g.Effect)
+	case g.High < threshold.Growth:
+		k.judgement = full()
 	default:
-		k.judgement = notFull(g)
+		k.judgement = notFull()
 	}
 }
 
 // level judges whether more instances do no more together.
-func (k *claimCase) level(v *measured.View, s measured.Scaling) {
-	g, ok := k.grown(v, claims.Throughput, s, 0)
+func (k *claimCase) level(v *runview.View, s runview.Series) {
+	g, ok := k.growth(v, claims.Throughput, s, 0)
 	if !ok {
 		return
 	}
-	k.tell("growth", g, g.String(), "throughput of %s goes to %s", g.Workload, g)
-	switch e := g.Effect; {
-	case e.TooFew:
-		k.judgement = tooFew(e)
-	case e.High < flat:
-		k.judgement = confirmed("no growth", g, "%d containers together do hardly more than %d", g.To, g.From)
-	case e.Low > flat:
-		k.judgement = contradicted("grows", g, "%d containers together do clearly more than %d", g.To, g.From)
+	k.setMeasured("growth", g.String(), "throughput of %s goes to %s", s.Workload, g)
+	switch {
+	case g.TooFew:
+		k.judgement = tooFew(g.Effect)
+	case g.High < threshold.Growth:
+		k.judgement = confirmed("no growth", "%d containers together do hardly more than %d", g.to, g.from)
+	case g.Low > threshold.Growth:
+		k.judgement = contradicted("grows", "%d containers together do clearly more than %d", g.to, g.from)
 	default:
-		k.judgement = notTestable("growth unclear", g, "the data does not decide whether %d containers together do more than %d; repeat "+
-			"more often, or measure longer", g.To, g.From)
+		k.judgement = notTestable("growth unclear", "the data does not decide whether %d containers together do more than %d; repeat "+
+			"more often, or measure longer", g.to, g.from)
 	}
 }
 
 // rises judges whether more instances do more together, up to the most.
-func (k *claimCase) rises(v *measured.View, s measured.Scaling) {
-	g, ok := k.grown(v, claims.Throughput, s, 0)
+func (k *claimCase) rises(v *runview.View, s runview.Series) {
+	g, ok := k.growth(v, claims.Throughput, s, 0)
 	if !ok {
 		return
 	}
-	k.tell("growth", g, g.String(), "throughput of %s goes to %s", g.Workload, g)
+	k.setMeasured("growth", g.String(), "throughput of %s goes to %s", s.Workload, g)
 	f := loadline.CurveOf(v, s)
-	switch e := g.Effect; {
-	case e.TooFew:
-		k.judgement = tooFew(e)
+	switch {
+	case g.TooFew:
+		k.judgement = tooFew(g.Effect)
 	case f.Valley != nil:
-		k.judgement = contradicted("falls behind", f.Valley, "it falls behind its best, from %d to %d containers", f.Valley.From, f.Valley.To)
-	case e.Low > flat && f.Best == g.To:
-		k.judgement = confirmed("still rises", g, "%d containers together do most, clearly more than %d", g.To, g.From)
-	case e.High < flat:
-		k.judgement = contradicted("no rise", g, "%d containers together do hardly more than %d", g.To, g.From)
+		k.judgement = contradicted("falls behind", "it falls behind its best, from %d to %d containers", f.Valley.From, f.Valley.To)
+	case g.Low > threshold.Growth && f.Best == g.to:
+		k.judgement = confirmed("still rises", "%d containers together do most, clearly more than %d", g.to, g.from)
+	case g.High < threshold.Growth:
+		k.judgement = contradicted("no rise", "%d containers together do hardly more than %d", g.to, g.from)
 	default:
-		k.judgement = notTestable("rise unclear", g, "the data does not decide whether throughput rises up to %d containers; repeat more "+
-			"often, or measure longer", g.To)
+		k.judgement = notTestable("rise unclear", "the data does not decide whether throughput rises up to %d containers; repeat more "+
+			"often, or measure longer", g.to)
 	}
 }
 
 // moves judges whether the best number of instances is larger where there is more of the host: of memory, or of
 // drives. Of two scalings that differ in one of these, the instances at the larger one's best do less than at the
 // other one's best where there is less.
-func moves(v *measured.View, t *claims.Test) (out []claimCase) {
+func moves(v *runview.View, t *claims.Test) (out []claimCase) {
 	all := v.Scalings()
 	for _, more := range all {
 		for _, less := range all {
@@ -304,7 +321,7 @@ func moves(v *measured.View, t *claims.Test) (out []claimCase) {
 				continue
 			}
 			k := claimCase{stacks: []string{more.Stack.Name}, workload: more.Workload, about: "more " + what, instead: instead,
-				evidence: append(slices.Clone(more.Cells), less.Cells...)}
+				evidence: append(slices.Clone(more.Cells()), less.Cells()...)}
 			k.moved(v, more, less, what)
 			out = append(out, k)
 		}
@@ -314,11 +331,11 @@ func moves(v *measured.View, t *claims.Test) (out []claimCase) {
 
 // moreOf returns what one scaling has more of than another that is alike else: memory, or drives; "" for nothing, or
 // for more than that.
-func moreOf(v *measured.View, more, less measured.Scaling) string {
+func moreOf(v *runview.View, more, less runview.Series) string {
 	a, b := v.MixOf(more), v.MixOf(less)
 	of, than := a.Tenants[0], b.Tenants[0]
-	if more.Workload != less.Workload || a.Host == nil || b.Host == nil || policyOf(of) != measured.NoPolicy ||
-		policyOf(than) != measured.NoPolicy || !slices.Equal(more.Counts, less.Counts) {
+	if more.Workload != less.Workload || a.Host == nil || b.Host == nil || policyOf(of) != runview.NoPolicy ||
+		policyOf(than) != runview.NoPolicy || !slices.Equal(more.Counts(), less.Counts()) {
 		return ""
 	}
 	x, y := *a.Host, *b.Host
@@ -335,31 +352,31 @@ func moreOf(v *measured.View, more, less measured.Scaling) string {
 }
 
 // moved judges two scalings, of which one has more of something.
-func (k *claimCase) moved(v *measured.View, more, less measured.Scaling, what string) {
+func (k *claimCase) moved(v *runview.View, more, less runview.Series, what string) {
 	a, b := loadline.CurveOf(v, more), loadline.CurveOf(v, less)
-	m := Moved{Workload: more.Workload, Of: what, Best: a.Best, Less: b.Best}
-	k.tell("moved", m, m.String(), "of %s, %s", m.Workload, m)
-	at := func(n int) *measured.Cell { return less.Cells[slices.Index(less.Counts, n)] }
-	low, high := min(m.Best, m.Less), max(m.Best, m.Less)
+	text := fmt.Sprintf("most is done with %d containers with more %s, and with %d with less", a.Best, what, b.Best)
+	k.setMeasured("moved", text, "of %s, %s", more.Workload, text)
+	at := func(n int) *runview.Cell { return less.Cells()[slices.Index(less.Counts(), n)] }
+	low, high := min(a.Best, b.Best), max(a.Best, b.Best)
 	if low == high {
-		k.judgement = notTestable("same best", m, "most is done with %d containers either way: measure more numbers, or more that differ in %s",
+		k.judgement = notTestable("same best", "most is done with %d containers either way: measure more numbers, or more that differ in %s",
 			low, what)
 		return
 	}
 	e, ok := v.Effect(string(claims.Throughput), "", "", at(high).Rates, at(low).Rates)
-	if !k.compared(e, ok) {
+	if !k.setEffect(e, ok) {
 		return
 	}
 	switch {
 	case e.TooFew:
 		k.judgement = tooFew(e)
-	case m.Best > m.Less && e.Differs && e.Ratio < 1:
-		k.judgement = confirmed("best moves", m, "with less, %d containers do less than %d (%s)", high, low, prose.PValue(e.P))
-	case m.Best < m.Less && e.Differs && e.Ratio > 1:
-		k.judgement = contradicted("best moves back", m, "with less, %d containers do more than %d (%s)", high, low, prose.PValue(e.P))
+	case a.Best > b.Best && e.Differs && e.Ratio < 1:
+		k.judgement = confirmed("best moves", "with less, %d containers do less than %d (%s)", high, low, units.PValue(e.P))
+	case a.Best < b.Best && e.Differs && e.Ratio > 1:
+		k.judgement = contradicted("best moves back", "with less, %d containers do more than %d (%s)", high, low, units.PValue(e.P))
 	default:
-		k.judgement = undecided("best unclear", m, "with less, %d and %d containers do not differ significantly (%s)", low, high,
-			prose.PValue(e.P))
+		k.judgement = undecided("best unclear", "with less, %d and %d containers do not differ significantly (%s)", low, high,
+			units.PValue(e.P))
 	}
 }
 

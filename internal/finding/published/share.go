@@ -4,12 +4,13 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/cost"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/finding/published/claims"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 )
 
 // number is a number of a claim about bare devices, and what of them is held against it.
@@ -17,14 +18,14 @@ type number struct {
 	name     func(class string) string // in the claim, of a class of devices; nil where it is of any
 	noun     string                    // "user time"; "" where the claim is of nothing else
 	quantity string                    // as prose.Estimate has it
-	values   func(*measured.Cell) []float64
-	caveat   func(measured.Driven) said
+	values   func(*runview.Cell) []float64
+	caveat   func(runview.Driven) Reason
 	traced   *cost.Direction // whose traces bear it; nil for none
 }
 
 // shares tests the shares of latencies, and other numbers, of bare devices under a workload of
 // each role.
-func shares(v *measured.View, c claims.Claim) (out []claimCase) {
+func shares(v *runview.View, c claims.Claim) (out []claimCase) {
 	for i, role := range c.Test.Roles {
 		loads := workloadsOf(v, c.Test, role)
 		for _, s := range subjects(v, c.Test) {
@@ -42,7 +43,7 @@ func shares(v *measured.View, c claims.Claim) (out []claimCase) {
 				}
 				if n.noun != "" && k.part == "" { // one finding says that it cannot be tested
 					k.about = role
-					k.tellParts(c, role, i)
+					k.setMeasuredParts(c, role, i)
 					parts = []claimCase{*k}
 					break
 				}
@@ -58,7 +59,7 @@ func shares(v *measured.View, c claims.Claim) (out []claimCase) {
 }
 
 // workloadsOf are the workloads of a role that a number may be of.
-func workloadsOf(v *measured.View, t *claims.Test, role string) (out []measured.Driven) {
+func workloadsOf(v *runview.View, t *claims.Test, role string) (out []runview.Driven) {
 	if t.Metric != claims.HighestRate && t.Metric != claims.SoftwareParts {
 		if w := workloadOf(v, t.Load, t.Jobs, role); w.found {
 			out = append(out, w.Driven)
@@ -67,8 +68,8 @@ func workloadsOf(v *measured.View, t *claims.Test, role string) (out []measured.
 	}
 	for _, d := range v.Driven() {
 		switch {
-		case measured.RoleOf(d.Load) != role:
-		case t.Metric == claims.HighestRate && d.Load.InFlight() >= measured.Saturating:
+		case runview.RoleOf(d.Load) != role:
+		case t.Metric == claims.HighestRate && d.Load.InFlight() >= threshold.SaturatingInFlight:
 			out = append(out, d)
 		case t.Metric == claims.SoftwareParts && len(out) == 0 && d.Load.Jobs == 4 && d.Load.Depth == 8:
 			out = append(out, d)
@@ -80,20 +81,20 @@ func workloadsOf(v *measured.View, t *claims.Test, role string) (out []measured.
 // numbersOf are the numbers that a claim has for one of its roles.
 func numbersOf(c claims.Claim, role string, at int) []number {
 	class := func(class string) string { return class }
-	alone := func(measured.Driven) said {
-		return say("caveat: one a second", nil, "one I/O after the other here, one a second in the paper")
+	alone := func(runview.Driven) Reason {
+		return newReason("caveat: one a second", "one I/O after the other here, one a second in the paper")
 	}
 	direction := &cost.Directions[at]
 	switch c.Test.Metric {
 	case claims.SubmissionShare:
 		return []number{{quantity: "share", values: submission}}
 	case claims.HighestRate:
-		return []number{{name: class, quantity: "iops", values: func(c *measured.Cell) []float64 { return c.IOPS },
-			caveat: func(d measured.Driven) said {
-				return say("caveat: how many", loadOf(d.Load), "%s here; the paper does not say how many", loadOf(d.Load))
+		return []number{{name: class, quantity: "iops", values: func(c *runview.Cell) []float64 { return c.IOPS },
+			caveat: func(d runview.Driven) Reason {
+				return newReason("caveat: how many", "%s here; the paper does not say how many", loadText(d.Load))
 			}}}
 	case claims.SoftwareShare:
-		return []number{{name: class, quantity: "share", traced: direction, caveat: alone, values: func(c *measured.Cell) []float64 {
+		return []number{{name: class, quantity: "share", traced: direction, caveat: alone, values: func(c *runview.Cell) []float64 {
 			s := cost.SpanOf(c, *direction).Parted()
 			if s == nil {
 				return nil
@@ -103,7 +104,7 @@ func numbersOf(c claims.Claim, role string, at int) []number {
 	case claims.SoftwareParts:
 		return softwareParts(direction)
 	}
-	return []number{{quantity: "latency", values: (*measured.Cell).MeanLatencies, caveat: alone, name: func(class string) string {
+	return []number{{quantity: "latency", values: (*runview.Cell).MeanLatencies, caveat: alone, name: func(class string) string {
 		kind, _, _ := strings.Cut(class, "_")
 		named := func(p claims.Part) bool { return partName(p.Name) == kind+" "+strings.ToLower(role) }
 		if i := slices.IndexFunc(c.Value.Parts, named); i >= 0 {
@@ -114,7 +115,7 @@ func numbersOf(c claims.Claim, role string, at int) []number {
 }
 
 // submission is the share of submission in the latency of each trial, of all operations.
-func submission(c *measured.Cell) (out []float64) {
+func submission(c *runview.Cell) (out []float64) {
 	for _, t := range c.Trials {
 		sum := func(stage result.Stage) (ns float64) {
 			for _, o := range t.Measured().Operations {
@@ -125,7 +126,7 @@ func submission(c *measured.Cell) (out []float64) {
 			return ns
 		}
 		if s := sum(result.Submission); s > 0 {
-			if share := s / sum(result.Total); measured.Finite(share) && share <= 1 {
+			if share := s / sum(result.Total); runview.Finite(share) && share <= 1 {
 				out = append(out, share)
 			}
 		}
@@ -158,11 +159,11 @@ func softwareParts(d *cost.Direction) (all []number) {
 				}
 				return ""
 			},
-			caveat: func(measured.Driven) said {
-				return say("caveat: as the paper counts", nil,
+			caveat: func(runview.Driven) Reason {
+				return newReason("caveat: as the paper counts",
 					"as the paper counts: fio's slat is user time, and what clat has beyond the block layer kernel time")
 			},
-			values: func(c *measured.Cell) (out []float64) {
+			values: func(c *runview.Cell) (out []float64) {
 				s := cost.SpanOf(c, *d).Parted()
 				if s == nil {
 					return nil
@@ -170,7 +171,7 @@ func softwareParts(d *cost.Direction) (all []number) {
 				for _, t := range s.Trials {
 					l := t.Measured().Operation(d.Operation).Latency
 					x := p.of(l[result.Submission].MeanNS, l[result.Completion].MeanNS, t.Parts)
-					if l[result.Completion].Count > 0 && measured.Finite(x) {
+					if l[result.Completion].Count > 0 && runview.Finite(x) {
 						out = append(out, x)
 					}
 				}
@@ -181,31 +182,28 @@ func softwareParts(d *cost.Direction) (all []number) {
 	return all
 }
 
-// tellParts has the case say all numbers of the device that it is about.
-func (k *claimCase) tellParts(c claims.Claim, role string, at int) {
-	facts := HasParts{Stack: k.stacks[0]}
-	var says []string
+// setMeasuredParts sets all numbers of the device that the case is about.
+func (k *claimCase) setMeasuredParts(c claims.Claim, role string, at int) {
+	var parts []string
 	for _, n := range numbersOf(c, role, at) {
 		if values := n.values(k.evidence[0]); len(values) > 0 {
-			e := measured.Estimate(values)
-			facts.Parts = append(facts.Parts, HasPart{n.noun, n.quantity, e})
-			says = append(says, n.noun+" "+prose.Estimate(n.quantity, e))
+			parts = append(parts, n.noun+" "+prose.Estimate(n.quantity, runview.Estimate(values)))
 		}
 	}
-	k.tell("has parts", facts, strings.Join(says, ", "), "%s has %s", facts.Stack, strings.Join(says, ", "))
+	k.setMeasured("has parts", strings.Join(parts, ", "), "%s has %s", k.stacks[0], strings.Join(parts, ", "))
 }
 
 // best tests a number on a stack, under that of some workloads under which its rate is highest;
 // nil when the claim is about no such stack, or nothing of it was measured: it is among what is missing.
-func (n number) best(v *measured.View, c claims.Claim, s *measured.Stack, loads []measured.Driven) (best *claimCase) {
+func (n number) best(v *runview.View, c claims.Claim, s *runview.Stack, loads []runview.Driven) (best *claimCase) {
 	for _, d := range loads {
 		of := v.Cell(s.Name, d.Name)
 		if of == nil || n.name != nil && len(s.Parsed.Sources()) != 1 || best != nil && of.Point.Median <= best.evidence[0].Point.Median {
 			continue
 		}
 		if values := n.values(of); len(values) > 0 {
-			best = &claimCase{stacks: []string{s.Name}, workload: d.Name, evidence: []*measured.Cell{of}}
-			n.test(v, c, best, measured.Estimate(values))
+			best = &claimCase{stacks: []string{s.Name}, workload: d.Name, evidence: []*runview.Cell{of}}
+			n.test(v, c, best, runview.Estimate(values))
 			if n.caveat != nil && (n.noun == "" || best.part != "") {
 				best.caveats = append(best.caveats, n.caveat(d))
 			}
@@ -215,32 +213,33 @@ func (n number) best(v *measured.View, c claims.Claim, s *measured.Stack, loads 
 }
 
 // none says why nothing was measured of a stack that the claim is about.
-func (n number) none(v *measured.View, s *measured.Stack, d measured.Driven) *claimCase {
+func (n number) none(v *runview.View, s *runview.Stack, d runview.Driven) *claimCase {
 	k := &claimCase{stacks: []string{s.Name}, workload: d.Name}
-	if k.take(v, measured.CellKey{Stack: s.Name, Workload: d.Name}) {
-		k.judgement = notTestable("no submission", s.Name, "no trial of %s tells how long submission takes", s.Name)
+	if k.take(v, runview.CellKey{Stack: s.Name, Workload: d.Name}) {
+		k.judgement = notTestable("no submission", "no trial of %s shows how long submission takes", s.Name)
 	}
 	return k
 }
 
 // test holds what was measured of a stack against the number.
-func (n number) test(v *measured.View, c claims.Claim, k *claimCase, e fact.Estimate) {
+func (n number) test(v *runview.View, c claims.Claim, k *claimCase, e fact.Estimate) {
 	of := k.evidence[0]
 	s := of.Stack
 	says := prose.Estimate(n.quantity, e)
 	if n.quantity == "iops" {
 		says += " IOPS"
 	}
-	k.tell("has", Has{s.Name, n.quantity, e}, says, "%s has %s", s.Name, says)
-	var none *said // why the claim is about no such device
+	k.setMeasured("has", says, "%s has %s", s.Name, says)
+	k.measured.Estimate = &e
+	var none *Reason // why the claim is about no such device
 	if n.name == nil {
-		if t, ok := takes(of, ""); ok {
-			k.grounds = []said{say("takes", t, "an I/O takes %s on %s, on average.", t.Latency, t.Stack)}
+		if l, ok := of.Latencies(); ok {
+			k.grounds = []Reason{newReason("takes", "an I/O takes %s on %s, on average.", latencyText(l), s.Name)}
 			k.grounds = append(k.grounds, accounts(cost.PartsOf(of, ""))...)
 		}
 		if slices.Contains(s.Marks, result.MarkLoop) {
 			// A share is no ratio of two stacks, in which a loop device cancels out.
-			why := say("loop adds", s.Name, "%s is a loop device, which adds a thread and a file system to completion: name a block device",
+			why := newReason("loop adds", "%s is a loop device, which adds a thread and a file system to completion: name a block device",
 				s.Name)
 			none = &why
 		}
@@ -249,7 +248,7 @@ func (n number) test(v *measured.View, c claims.Claim, k *claimCase, e fact.Esti
 		k.grounds = accounts(cost.PartsOf(of, ""))
 		none = n.classed(v, &c, k, s)
 	}
-	switch why := measured.Unfit(of); {
+	switch why := runview.Unfit(of); {
 	case n.name != nil && none != nil:
 		k.judgement = judgement{fact.ClaimNotTestable, *none}
 	case why != nil:
@@ -262,38 +261,34 @@ func (n number) test(v *measured.View, c claims.Claim, k *claimCase, e fact.Esti
 	if n.traced != nil { // a verdict that traces do not bear is taken back
 		span := cost.SpanOf(of, *n.traced).Parted()
 		for _, r := range accounts(cost.PartCaveats(span)) {
-			if !slices.ContainsFunc(k.caveats, func(o said) bool { return o.Case == r.Case }) { // that it was traced is
+			if !slices.ContainsFunc(k.caveats, func(o Reason) bool { return o.Case == r.Case }) { // that it was traced is
 				k.caveats = append(k.caveats, r)
 			}
 		}
 		if k.verdict != fact.ClaimNotTestable && !span.Closes() {
-			k.judgement = notTestable("unclosed trace", span.Unclosed(), "the parts of the trace do not close: %s", span.Unclosed())
+			k.judgement = notTestable("unclosed trace", "the parts of the trace do not close: %s", span.Unclosed())
 		}
 	}
 }
 
 // classed narrows a claim to its number for the class of a stack's device, or says why it has none.
-func (n number) classed(v *measured.View, c *claims.Claim, k *claimCase, s *measured.Stack) (none *said) {
+func (n number) classed(v *runview.View, c *claims.Claim, k *claimCase, s *runview.Stack) (none *Reason) {
 	class, why := classOf(v, s)
 	if class == "" {
 		return &why
 	}
-	called := strings.ReplaceAll(class, "_", " ")
+	title := strings.ReplaceAll(class, "_", " ")
 	one, ok := narrowed(*c, n.name(class))
 	if !ok {
-		why = say("other class", Device{Stack: s.Name, Class: called}, "the claim is about no device such as %s, %s", s.Name, called)
+		why = newReason("other class", "the claim is about no device such as %s, %s", s.Name, title)
 		return &why
 	}
-	*c, k.part, k.about = one, n.name(class), called
-	here := Device{Stack: s.Name, Class: class}
-	if _, info := bottomOf(v, s); info != nil {
-		here.Model = info.Model
+	*c, k.part, k.about = one, n.name(class), title
+	drive := "this drive"
+	if _, info := bottomOf(v, s); info != nil && info.Model != "" {
+		drive = info.Model
 	}
-	drive := here.Model
-	if drive == "" {
-		drive = "this drive"
-	}
-	k.caveats = append(k.caveats, say("caveat: other drive", here, "%s here, %s in the paper", drive, papersDrive[class]))
+	k.caveats = append(k.caveats, newReason("caveat: other drive", "%s here, %s in the paper", drive, papersDrive[class]))
 	return nil
 }
 
@@ -309,8 +304,8 @@ var papersDrive = map[string]string{
 }
 
 // bottomOf returns the name of the device that a stack stands on, "" for none, and what is known of it, or nil.
-func bottomOf(v *measured.View, s *measured.Stack) (name string, info *result.DeviceInfo) {
-	i := slices.IndexFunc(s.Devices, func(d result.Device) bool { return d.Role == measured.RoleBottom })
+func bottomOf(v *runview.View, s *runview.Stack) (name string, info *result.DeviceInfo) {
+	i := slices.IndexFunc(s.Devices, func(d result.Device) bool { return d.Role == runview.RoleBottom })
 	if i < 0 {
 		return "", nil
 	}
@@ -324,31 +319,28 @@ func bottomOf(v *measured.View, s *measured.Stack) (name string, info *result.De
 
 // classOf returns of what class the one device of a bare stack is; class is "" and why
 // the reason when it is of none.
-func classOf(v *measured.View, s *measured.Stack) (class string, why said) {
+func classOf(v *runview.View, s *runview.Stack) (class string, why Reason) {
 	name, info := bottomOf(v, s)
-	d := Device{Stack: s.Name}
 	switch {
 	case slices.Contains(s.Marks, result.MarkLab):
-		return "", say("emulated", d, "the drives of a lab are emulated, and none of their numbers is a drive's: measure on real hardware")
-	case s.Parsed.Nodes[0].Name == measured.NodeLoop:
-		return "", say("loop device", d, "%s is a loop device, a file and no drive of any class: name drives with --on", s.Name)
+		return "", newReason("emulated", "the drives of a lab are emulated, and none of their numbers is a drive's: measure on real hardware")
+	case s.Parsed.Nodes[0].Name == runview.NodeLoop:
+		return "", newReason("loop device", "%s is a loop device, a file and no drive of any class: name drives with --on", s.Name)
 	case name == "":
-		return "", say("unknown device", d, "nothing is known of the device of %s", s.Name)
+		return "", newReason("unknown device", "nothing is known of the device of %s", s.Name)
 	}
-	d.Name = name
 	for _, word := range []string{"qemu", "virtual", "vbox", "elastic block store", "persistentdisk"} {
 		if info != nil && strings.Contains(strings.ToLower(info.Model), word) {
-			d.Model = info.Model
-			return "", say("hypervisor", d, "%s, a %s, is what a hypervisor makes of some storage, and no drive of a class", name, d.Model)
+			return "", newReason("hypervisor", "%s, a %s, is what a hypervisor makes of some storage, and no drive of a class", name, info.Model)
 		}
 	}
 	switch {
 	case strings.HasPrefix(name, "nvme"):
 		return classNVMe, why
 	case !strings.HasPrefix(name, "sd"):
-		return "", say("no drive", d, "%s is neither an NVMe drive nor a SATA or SAS one", name)
+		return "", newReason("no drive", "%s is neither an NVMe drive nor a SATA or SAS one", name)
 	case info == nil:
-		return "", say("may rotate", d, "the run does not tell whether %s rotates", name)
+		return "", newReason("may rotate", "the run does not show whether %s rotates", name)
 	case info.Rotational:
 		return classDisk, why
 	}

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"plimsoll/internal/claims"
-	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/published/claims"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stack/line"
 )
 
@@ -59,7 +59,7 @@ func (p pattern) match(l line.Line) (out parts, ok bool) {
 		return out, false
 	}
 	out = parts{stack: l, device: l.Nodes}
-	_, fileSystem, view := measured.Split(l)
+	_, fileSystem, view := runview.Split(l)
 	for i := range l.Nodes {
 		if fileSystem == &l.Nodes[i] {
 			out.device, out.fs = l.Nodes[:i], l.Nodes[i:i+1]
@@ -72,10 +72,10 @@ func (p pattern) match(l line.Line) (out parts, ok bool) {
 		plain := p.layers || len(l.Nodes) == 2 // the host's, with no setting of the device in between
 		return out, plain && fits(p.rest[0], fileSystem)
 	}
-	if p.rest[0].Name != measured.NodeThin {
+	if p.rest[0].Name != runview.NodeThin {
 		return out, fits(p.rest[0], fileSystem) && fits(p.rest[1], view)
 	}
-	i := slices.IndexFunc(l.Nodes, func(n line.Node) bool { return n.Name == measured.NodeThin })
+	i := slices.IndexFunc(l.Nodes, func(n line.Node) bool { return n.Name == runview.NodeThin })
 	if fileSystem != nil || i < 0 || !fits(p.rest[1], view) {
 		return out, false
 	}
@@ -86,11 +86,11 @@ func (p pattern) match(l line.Line) (out parts, ok bool) {
 func (p pattern) onSource(l line.Line) bool {
 	switch p.source.Name {
 	case anyDevice:
-		return measured.OnDevice(l)
+		return runview.OnDevice(l)
 	case anyLocal:
-		return measured.OnDevice(l) && measured.Direct(l)
+		return runview.OnDevice(l) && runview.Direct(l)
 	case anyRemote:
-		return measured.OnDevice(l) && measured.Remote(l)
+		return runview.OnDevice(l) && runview.Remote(l)
 	}
 	return fits(p.source, &l.Nodes[0])
 }
@@ -124,16 +124,16 @@ func (p parts) line(text string) line.Line {
 
 // subject is a stack that a claim is about.
 type subject struct {
-	*measured.Stack
+	*runview.Stack
 	parts   parts
 	standIn string
 }
 
 // device names what a stack stands on.
-func (s subject) device() string { return measured.Canonical(line.Line{Nodes: s.parts.device}) }
+func (s subject) device() string { return runview.Canonical(line.Line{Nodes: s.parts.device}) }
 
 // subjects are the stacks of the run that a claim is about, in their order.
-func subjects(v *measured.View, t *claims.Test) (out []subject) {
+func subjects(v *runview.View, t *claims.Test) (out []subject) {
 	for _, s := range v.Stacks {
 		for _, of := range t.Stacks {
 			p, ok := parsePattern(of.Line).match(s.Parsed)
@@ -154,19 +154,17 @@ func hasOption(l line.Line, key string) bool {
 }
 
 // caveats say how a subject differs from the paper's.
-func (s subject) caveats(v *measured.View, t *claims.Test) (out []said) {
+func (s subject) caveats(v *runview.View, t *claims.Test) (out []Reason) {
 	if f := t.Flag; f != nil && f.Wanted == "off" && s.declared(*f) == "" && onByDefault(v, *f) {
-		facts := NoLock{s.parts.fs[0].Name, v.Run.Environment.Kernel, f.Off}
-		out = append(out, say("caveat: no lock", facts, "%s of %s reads without that lock by default, the paper's of Linux 4.6 "+
-			"with it: mount=%s takes it again", facts.FS, strings.TrimSpace("Linux "+facts.Kernel), facts.Flag))
+		out = append(out, newReason("caveat: no lock", "%s of %s reads without that lock by default, the paper's of Linux 4.6 "+
+			"with it: mount=%s takes it again", s.parts.fs[0].Name, strings.TrimSpace("Linux "+v.Run.Environment.Kernel), f.Off))
 	}
 	if fs := s.parts.fs; t.PaperFS != "" && fs[0].Name != t.PaperFS {
-		facts := OtherFS{fs[0].Name, t.PaperFS}
-		out = append(out, say("caveat: other file system", facts, "on %s here, on %s in the paper", facts.Here, facts.Paper))
+		out = append(out, newReason("caveat: other file system", "on %s here, on %s in the paper", fs[0].Name, t.PaperFS))
 	}
-	if measured.Remote(s.Parsed) {
-		over := measured.TransportOf(s.Parsed)
-		out = append(out, say("caveat: other transport", over,
+	if runview.Remote(s.Parsed) {
+		over := runview.TransportOf(s.Parsed)
+		out = append(out, newReason("caveat: other transport",
 			"over %s here, over RDMA at 40 Gbit/s in the paper; the two devices have to be one model", over))
 	}
 	return out
@@ -174,7 +172,7 @@ func (s subject) caveats(v *measured.View, t *claims.Test) (out []said) {
 
 // baselines are the lines that the baseline of a subject may have, the first of
 // which is asked for when the run has none.
-func baselines(v *measured.View, t *claims.Test, s subject) (out []line.Line) {
+func baselines(v *runview.View, t *claims.Test, s subject) (out []line.Line) {
 	if t.Flag != nil && t.Flag.Wanted == "on" {
 		return withoutFlag(v, *t.Flag, s)
 	}
@@ -185,7 +183,7 @@ func baselines(v *measured.View, t *claims.Test, s subject) (out []line.Line) {
 		}
 		l := s.parts.line(text)
 		for i := range l.Nodes {
-			l = measured.With(l, i, func(n line.Node) line.Node { return measured.WithoutOption(n, t.Without) })
+			l = runview.With(l, i, func(n line.Node) line.Node { return runview.WithoutOption(n, t.Without) })
 		}
 		out = append(out, l)
 	}
@@ -194,9 +192,9 @@ func baselines(v *measured.View, t *claims.Test, s subject) (out []line.Line) {
 
 // attached returns the lines that have the layers of a remote stack on a device
 // of this host: those of the run, and else how such a device is written.
-func attached(v *measured.View, s *measured.Stack) (lines []line.Line) {
+func attached(v *runview.View, s *runview.Stack) (lines []line.Line) {
 	for _, other := range v.Stacks {
-		if measured.Twins(s.Parsed, other.Parsed) {
+		if runview.Twins(s.Parsed, other.Parsed) {
 			lines = append(lines, other.Parsed)
 		}
 	}
@@ -219,7 +217,7 @@ func (s subject) declared(f claims.Flag) string {
 // withFlag leaves the stacks that are mounted as a claim wants it. One that says
 // nothing is mounted with the flag where that is the default, and is taken for it
 // when none says so itself, and another says the opposite.
-func withFlag(v *measured.View, f claims.Flag, all []subject) []subject {
+func withFlag(v *runview.View, f claims.Flag, all []subject) []subject {
 	says := func(flag string) bool {
 		return slices.ContainsFunc(all, func(s subject) bool { return s.declared(f) == flag })
 	}
@@ -235,13 +233,13 @@ func withFlag(v *measured.View, f claims.Flag, all []subject) []subject {
 
 // withoutFlag are the lines of a stack with the opposite of the flag, and without
 // either where the opposite is the default.
-func withoutFlag(v *measured.View, f claims.Flag, s subject) []line.Line {
+func withoutFlag(v *runview.View, f claims.Flag, s subject) []line.Line {
 	mounted := func(flag ...string) line.Line {
-		return measured.With(s.parts.stack, len(s.parts.device), func(n line.Node) line.Node {
+		return runview.With(s.parts.stack, len(s.parts.device), func(n line.Node) line.Node {
 			mount, _ := n.Option("mount")
 			flags := slices.DeleteFunc(strings.Split(mount, ","), func(m string) bool { return m == "" || m == f.On || m == f.Off })
 			flags = append(flags, flag...)
-			n = measured.WithoutOption(n, "mount")
+			n = runview.WithoutOption(n, "mount")
 			if len(flags) > 0 {
 				n.Options = append(n.Options, line.Option{Key: "mount", Value: strings.Join(flags, ",")})
 			}
@@ -256,7 +254,7 @@ func withoutFlag(v *measured.View, f claims.Flag, s subject) []line.Line {
 
 // onByDefault reports whether the flag is the default of the run's kernel. An
 // unknown kernel is taken for one of today.
-func onByDefault(v *measured.View, f claims.Flag) bool {
+func onByDefault(v *runview.View, f claims.Flag) bool {
 	kernel, known := release(v.Run.Environment.Kernel)
 	since, _ := release(f.DefaultSince)
 	return !known || slices.Compare(kernel[:], since[:]) >= 0

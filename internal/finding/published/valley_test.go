@@ -6,17 +6,17 @@ import (
 	"testing"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
-	"plimsoll/internal/story"
+	"plimsoll/internal/runview"
+	"plimsoll/internal/testkit/runtest"
 )
 
 // readers is a run of 1 to 8 readers.
 func readers(rates, reads, cacheMiB [5]float64, blocks int, direct bool) *result.Run {
 	declared := fmt.Sprintf("{rw: randread, size: 128MiB, engine: psync, thinktime: 5ms, direct: %t}", direct)
-	return story.Instances{
+	return runtest.Instances{
 		Workload: result.Workload{Name: "R", Kind: "fio", Pattern: "randread", Declared: declared},
-		Blocks:   blocks, Points: story.OverInstances(rates, reads, cacheMiB),
+		Blocks:   blocks, Points: runtest.OverInstances(rates, reads, cacheMiB),
 	}.Run()
 }
 
@@ -35,11 +35,11 @@ func TestTheValleyOfBufferedReaders(t *testing.T) {
 		{"another cause", readers(falls, none, held, 5, false), fact.ClaimNotTestable, "nothing that was sampled"},
 		{"all fit", readers(rises, none, held, 5, false), fact.ClaimNotTestable, "held the files of all 8"},
 		{"no valley although they outgrow it", readers(rises, more, outgrown, 5, false), fact.ClaimContradicted, "did no less"},
-		{"too few bring-ups", readers(falls, more, outgrown, 1, false), fact.ClaimNotTestable, ""},
+		{"too few setups", readers(falls, more, outgrown, 1, false), fact.ClaimNotTestable, ""},
 		{"past the page cache", readers(falls, more, outgrown, 5, true), "", ""},
 	} {
 		var found []fact.Finding
-		for _, f := range Find(measured.New(c.run)) {
+		for _, f := range Find(runview.New(c.run)) {
 			if f.Claim != nil && f.Claim.ID == "hom-fio-valley" {
 				found = append(found, f)
 			}

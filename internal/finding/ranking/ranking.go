@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // Facts are the stacks of a workload by what their numbers are worth, the best of
@@ -31,7 +31,7 @@ type Placed struct {
 
 // Find ranks the stacks of each workload. Only those whose device
 // answered compete; what came from memory is listed apart.
-func Find(v *measured.View) []fact.Finding {
+func Find(v *runview.View) []fact.Finding {
 	var out []fact.Finding
 	for _, w := range v.Workloads {
 		if v.Together(w.Name) {
@@ -44,9 +44,9 @@ func Find(v *measured.View) []fact.Finding {
 		facts := Facts{Honest: placed(v, r.Honest), Unchecked: placed(v, r.Unchecked), Memory: placed(v, r.Memory)}
 		f := fact.Finding{
 			ID: "fastest/" + w.Name, Kind: fact.KindFastest, Workload: w.Name,
-			Stacks:   append(measured.Names(r.Honest), measured.Names(r.Unchecked)...),
-			Evidence: measured.Points(slices.Concat(r.Honest, r.Unchecked, r.Memory)...),
-			Caveats:  measured.MarksOf(slices.Concat(r.Honest, r.Unchecked)...),
+			Stacks:   append(runview.Names(r.Honest), runview.Names(r.Unchecked)...),
+			Evidence: runview.Points(slices.Concat(r.Honest, r.Unchecked, r.Memory)...),
+			Caveats:  runview.MarksOf(slices.Concat(r.Honest, r.Unchecked)...),
 		}
 		switch {
 		case len(r.Honest) > 0:
@@ -63,7 +63,7 @@ func Find(v *measured.View) []fact.Finding {
 }
 
 // nameFastest compares the best honest stack with the next ones.
-func nameFastest(v *measured.View, f *fact.Finding, facts *Facts, honest []*measured.Cell) {
+func nameFastest(v *runview.View, f *fact.Finding, facts *Facts, honest []*runview.Cell) {
 	best, others := honest[0], honest[1:]
 	if len(others) == 0 {
 		f.Case = "only"
@@ -93,7 +93,7 @@ func nameFastest(v *measured.View, f *fact.Finding, facts *Facts, honest []*meas
 }
 
 // placed are cells with what is known of the difference to the first of them.
-func placed(v *measured.View, cells []*measured.Cell) []Placed {
+func placed(v *runview.View, cells []*runview.Cell) []Placed {
 	var out []Placed
 	for _, c := range cells {
 		e, _ := v.Compare(cells[0], c)
@@ -112,7 +112,7 @@ func (r Facts) title(f fact.Finding) string {
 	case "only":
 		return fmt.Sprintf("%s is the only honest stack, %s", leads, rate)
 	case "cannot tell":
-		return fmt.Sprintf("%s has the highest median, %s, and so few trials cannot tell whether that is chance", leads, rate)
+		return fmt.Sprintf("%s has the highest median, %s, and so few trials cannot decide whether that is chance", leads, rate)
 	case "level":
 		return fmt.Sprintf("%s leads with %s, and %s %s level with it (~)", leads, rate, plural.And(r.Level),
 			plural.Choose(len(r.Level), "is", "are"))
@@ -122,7 +122,7 @@ func (r Facts) title(f fact.Finding) string {
 	}
 	said := fmt.Sprintf("%s is fastest with %s", leads, rate)
 	if f.Effect != nil {
-		said += fmt.Sprintf(", %s of %s", prose.Ratio(*f.Effect), f.Effect.Baseline)
+		said += fmt.Sprintf(", %s of %s", f.Effect.WithInterval(), f.Effect.Baseline)
 	}
 	return said
 }

@@ -2,7 +2,7 @@ package tenants
 
 import (
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/runview"
 )
 
 // waitsMore is how many times as much as alone a tenant waits for what it is said to lack, and
@@ -22,7 +22,7 @@ func (t tenancy) blame(s Share, all []Share, uses []fact.Use) (out []Blame) {
 	}
 	memory := false
 	switch {
-	case measured.Outgrown(point(s.Use), point(alone)):
+	case runview.Outgrown(point(s.Use), point(alone)):
 		memory = true
 		out = append(out, Blame{Resource: fact.Memory, How: BlameTaken,
 			By: mostOf(s, all, func(o Share) float64 { return o.Use.CacheBytes })})
@@ -55,9 +55,9 @@ func waitsFor(now, alone float64) bool { return now >= leastWait && now >= waits
 func needs(s Share, of fact.Resource) bool {
 	switch of {
 	case fact.Reads, fact.ReadBytes:
-		return s.Use.DeviceReads > measured.FewReads
+		return s.Use.DeviceReads > runview.FewReads
 	case fact.Writes, fact.WriteBytes:
-		return s.Use.DeviceWrites > measured.FewReads
+		return s.Use.DeviceWrites > runview.FewReads
 	case fact.OwnCPUs:
 		return false // it has as many alone
 	}

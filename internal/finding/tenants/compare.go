@@ -3,10 +3,10 @@ package tenants
 import (
 	"slices"
 
-	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 )
 
@@ -17,10 +17,10 @@ const (
 )
 
 // tenancy is what tenants are compared in.
-type tenancy struct{ measured.Tenancy }
+type tenancy struct{ runview.Tenancy }
 
 func (t tenancy) facts() Tenants {
-	f := Tenants{Stack: t.Stack.Name, Host: t.HostText()}
+	f := Tenants{Stack: t.Stack.Name, Host: runview.HostText(t.Host), Imported: t.View.Run.Imported != nil}
 	for _, m := range t.Mixes {
 		f.Mixes = append(f.Mixes, t.mix(m))
 	}
@@ -31,13 +31,10 @@ func (t tenancy) facts() Tenants {
 			if s.Alone == "" {
 				continue
 			}
-			effects = append(effects, &s.Rate)
-			if s.P99 != nil {
-				effects = append(effects, s.P99)
-			}
+			effects = append(effects, &s.Rate, s.P99)
 		}
 	}
-	measured.AdjustTogether(effects)
+	runview.AdjustTogether(effects)
 	for i, m := range t.Mixes {
 		t.conclude(&f.Mixes[i], m)
 	}
@@ -57,7 +54,7 @@ func (t tenancy) mix(m result.Mix) Mix {
 		}
 		s.Use = useOf(c, of)
 		s.Each, _ = c.Median(eachRate(of))
-		s.P99NS, _ = c.Median(tailOf(of))
+		s.P99NS = tailOf(c, of).Median()
 		alone, cell := t.Alone(of)
 		if cell != nil {
 			t.against(&s, c, of, alone, cell)
@@ -69,20 +66,20 @@ func (t tenancy) mix(m result.Mix) Mix {
 	return f
 }
 
-func (t tenancy) against(s *Share, c *measured.Cell, of result.Tenant, alone result.Mix, cell *measured.Cell) {
+func (t tenancy) against(s *Share, c *runview.Cell, of result.Tenant, alone result.Mix, cell *runview.Cell) {
 	other := alone.Tenants[0]
 	s.Alone, s.AloneCount = alone.Name, other.Count
-	s.Rate, _ = t.View.Effect(measured.IOPS, s.Mix, alone.Name, samples.Take(c.Trials, eachRate(of)), samples.Take(cell.Trials, eachRate(other)))
+	s.Rate, _ = t.View.Effect(runview.IOPS, s.Mix, alone.Name, runview.Take(c.Trials, eachRate(of)), runview.Take(cell.Trials, eachRate(other)))
 	s.EachAlone, _ = cell.Median(eachRate(other))
-	s.P99Alone, _ = cell.Median(tailOf(other))
-	p99, ok := t.View.Effect("p99", s.Mix, alone.Name, samples.Take(c.Trials, tailOf(of)), samples.Take(cell.Trials, tailOf(other)))
+	s.P99Alone = tailOf(cell, other).Median()
+	p99, ok := t.View.Effect("p99", s.Mix, alone.Name, tailOf(c, of), tailOf(cell, other))
 	if ok {
 		s.P99 = &p99
 	}
 	use := useOf(cell, other)
 	for _, d := range devicePerOperation {
 		*d.of(&use), _ = cell.Median(func(t *result.Trial) (float64, bool) {
-			rate, ok := measured.DeviceRate(t, d.counted)
+			rate, ok := runview.DeviceRate(t, d.counted)
 			return rate / t.Measured().IOPS(), ok && t.Measured().IOPS() > 0
 		})
 	}
@@ -92,29 +89,34 @@ func (t tenancy) against(s *Share, c *measured.Cell, of result.Tenant, alone res
 // eachRate is the rate of an instance of a tenant, on average.
 func eachRate(of result.Tenant) func(*result.Trial) (float64, bool) {
 	return func(t *result.Trial) (float64, bool) {
-		rate, ok := samples.Rate.Of(t, of.Name)
+		rate, ok := runview.Rate.Of(t, of.Name)
 		return rate / float64(of.Count), ok
 	}
 }
 
-func tailOf(of result.Tenant) func(*result.Trial) (float64, bool) {
-	return func(t *result.Trial) (float64, bool) { return samples.P99.Of(t, of.Name) }
+func tailOf(c *runview.Cell, of result.Tenant) runview.Sample {
+	return runview.P99.Sample(c.Trials, of.Name)
 }
 
-// useOf is what an instance of a tenant used, on average: the median of bring-ups.
-func useOf(c *measured.Cell, of result.Tenant) Usage {
+// useOf is what an instance of a tenant used, on average: the median of setups.
+func useOf(c *runview.Cell, of result.Tenant) Usage {
 	median := func(what func(*result.Usage) float64) float64 {
 		value, _ := c.Median(func(t *result.Trial) (sum float64, ok bool) {
-			n := 0
+			n, all := 0, 0
 			for _, in := range t.Instances {
-				if in.Tenant == of.Name && in.Usage != nil {
+				if in.Tenant != of.Name {
+					continue
+				}
+				all++
+				if in.Usage != nil {
 					sum += what(in.Usage)
 					n++
 				}
 			}
-			return sum / float64(n), n > 0
+			// Of what was measured elsewhere, one stands for all.
+			return sum / float64(n) * float64(all) / float64(of.Count), n > 0
 		})
-		if !measured.Finite(value) {
+		if !runview.Finite(value) {
 			return 0
 		}
 		return value
@@ -140,14 +142,14 @@ var devicePerOperation = []struct {
 // shareDevice gives each tenant of a mix what the device did for it: of all that it did, what the
 // others do not do alone for as many operations. Where some tenant was not measured alone, that of
 // none is known.
-func (t tenancy) shareDevice(c *measured.Cell, shares []Share) {
+func (t tenancy) shareDevice(c *runview.Cell, shares []Share) {
 	for _, s := range shares {
 		if s.UseAlone == nil {
 			return
 		}
 	}
 	for _, d := range devicePerOperation {
-		all, known := c.Median(func(t *result.Trial) (float64, bool) { return measured.DeviceRate(t, d.counted) })
+		all, known := c.Median(func(t *result.Trial) (float64, bool) { return runview.DeviceRate(t, d.counted) })
 		for i := range shares {
 			left := all
 			for j, other := range shares {
@@ -164,27 +166,27 @@ func (t tenancy) shareDevice(c *measured.Cell, shares []Share) {
 
 // fairness is Jain's index over the slowdowns of the tenants of a mix, of each block of trials that
 // all were in, alone too. nil where there is none.
-func (t tenancy) fairness(c *measured.Cell, m result.Mix) *fact.Estimate {
+func (t tenancy) fairness(c *runview.Cell, m result.Mix) *fact.Estimate {
 	slow := map[int][]float64{} // by block, of the tenants so far
 	for i, of := range m.Tenants {
 		alone, cell := t.Alone(of)
 		if cell == nil {
 			return nil
 		}
-		together := samples.Take(c.Trials, eachRate(of))
-		apart := samples.Take(cell.Trials, eachRate(alone.Tenants[0]))
+		together := runview.Take(c.Trials, eachRate(of))
+		apart := runview.Take(cell.Trials, eachRate(alone.Tenants[0]))
 		if !together.Nested() || !apart.Nested() {
 			return nil
 		}
 		for _, block := range blocksOf(together) {
-			x, y := samples.Pairs(inBlock(together, block), inBlock(apart, block))
+			x, y := runview.Pairs(inBlock(together, block), inBlock(apart, block))
 			if len(x) == 1 && x[0] > 0 && y[0] > 0 && len(slow[block]) == i {
 				slow[block] = append(slow[block], y[0]/x[0])
 			}
 		}
 	}
 	var indices []float64
-	for _, block := range blocksOf(samples.Take(c.Trials, eachRate(m.Tenants[0]))) {
+	for _, block := range blocksOf(runview.Take(c.Trials, eachRate(m.Tenants[0]))) {
 		if len(slow[block]) == len(m.Tenants) {
 			indices = append(indices, stats.Jain(slow[block]))
 		}
@@ -192,21 +194,21 @@ func (t tenancy) fairness(c *measured.Cell, m result.Mix) *fact.Estimate {
 	if len(indices) == 0 {
 		return nil
 	}
-	e := measured.Estimate(indices)
+	e := runview.Estimate(indices)
 	return &e
 }
 
-func blocksOf(s samples.Sample) (blocks []int) {
+func blocksOf(s runview.Sample) (blocks []int) {
 	for _, u := range s {
-		if !slices.Contains(blocks, u.Block) {
-			blocks = append(blocks, u.Block)
+		if !slices.Contains(blocks, u.Round) {
+			blocks = append(blocks, u.Round)
 		}
 	}
 	return blocks
 }
 
-func inBlock(s samples.Sample, block int) samples.Sample {
-	return slices.DeleteFunc(slices.Clone(s), func(u samples.Unit) bool { return u.Block != block })
+func inBlock(s runview.Sample, block int) runview.Sample {
+	return slices.DeleteFunc(slices.Clone(s), func(u runview.Unit) bool { return u.Round != block })
 }
 
 // conclude finds who is slower than alone, and what is to blame.
@@ -217,7 +219,7 @@ func (t tenancy) conclude(f *Mix, m result.Mix) {
 	for i := range f.Tenants {
 		s := &f.Tenants[i]
 		s.Loses = s.Rate.Differs && s.Rate.Ratio <= lessThanAlone
-		s.Open = s.Known() && !s.Loses && !s.Rate.TooFew && (!s.Rate.HasInterval() || s.Rate.Low < 1-measured.MayMatter)
+		s.Open = s.Known() && !s.Loses && !s.Rate.TooFew && (!s.Rate.HasInterval() || s.Rate.Low < 1-threshold.LargeRateChange)
 		s.Waits = s.P99 != nil && s.P99.Differs && s.P99.Ratio >= longerThanAlone
 		if s.Loses && s.Rate.Ratio < least {
 			least, f.Suffers = s.Rate.Ratio, s.Tenant
@@ -226,11 +228,7 @@ func (t tenancy) conclude(f *Mix, m result.Mix) {
 			continue
 		}
 		if uses == nil {
-			count := 0
-			for _, of := range m.Tenants {
-				count += of.Count
-			}
-			uses = t.View.UsesOf(t.Host, c, measured.PointOf(c, count))
+			uses = t.View.PointOf(t.Host, c).Uses
 		}
 		s.Blame = t.blame(*s, f.Tenants, uses)
 	}

@@ -7,19 +7,19 @@ import (
 	"slices"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/runview"
 )
 
-// Facts is what is found of mixes of several tenants.
+// Facts has the findings on mixes of several tenants.
 type Facts struct {
 	Tenants Tenants `json:"tenants"`
 
 	lose    []Share  // those that lose throughput, the most first
 	wait    []Share  // those that wait longer, the most first, and lose none, as far as is known
 	noisy   []Share  // those of which it cannot be told whether they lose any
-	open    bool     // some have too few bring-ups
+	open    bool     // some have too few setups
 	paired  int      // the fewest of those that they share with their own trials alone; 0 where none is shared
-	few     int      // bring-ups of the mix that has fewest
+	few     int      // setups of the mix that has fewest
 	unknown []string // workloads that were not measured alone
 }
 
@@ -44,7 +44,7 @@ func factsOf(t Tenants) *Facts {
 func (f *Facts) sort(s Share) {
 	switch {
 	case !s.Known():
-		f.unknown = measured.AppendNew(f.unknown, s.Workload)
+		f.unknown = runview.AddNew(f.unknown, s.Workload)
 		return
 	case s.Rate.TooFew:
 		if n := s.Rate.Pairs; n > 0 && (f.paired == 0 || n < f.paired) {
@@ -63,11 +63,12 @@ func (f *Facts) sort(s Share) {
 	}
 }
 
-// Tenants is what tenants of mixes do to each other, on one stack and one host.
+// Tenants has the effect of tenants on each other, on one stack and one host.
 type Tenants struct {
-	Stack string `json:"stack,omitempty"` // "" for mixes that name their own
-	Host  string `json:"host,omitempty"`  // the miniature, for people; "" for the host itself
-	Mixes []Mix  `json:"mixes"`           // of several tenants, in the order of the experiment
+	Stack    string `json:"stack,omitempty"`    // "" for mixes that name their own
+	Host     string `json:"host,omitempty"`     // the scaled-down host, for people; "" for the host itself
+	Imported bool   `json:"imported,omitempty"` // it was measured elsewhere, and Host is that host
+	Mixes    []Mix  `json:"mixes"`              // of several tenants, in the order of the experiment
 }
 
 // Mix is a mix of several tenants.
@@ -82,7 +83,7 @@ type Mix struct {
 	Suffers string         `json:"suffers,omitempty"` // the tenant that loses most; "" where none does, as far as is known
 }
 
-// Share is what a tenant keeps of what it does alone.
+// Share is the part of its rate alone that a tenant keeps.
 type Share struct {
 	Mix      string   `json:"mix"`
 	Tenant   string   `json:"tenant"`
@@ -96,7 +97,7 @@ type Share struct {
 	AloneCount int          `json:"alone_count,omitempty"` // its instances: as many, or one
 	Rate       fact.Effect  `json:"rate"`                  // of an instance on average, against one alone: what it keeps
 	P99        *fact.Effect `json:"p99,omitempty"`         // of all its instances; nil where latencies are not known
-	Each       float64      `json:"each"`                  // operations a second of an instance on average: the median of bring-ups
+	Each       float64      `json:"each"`                  // operations a second of an instance on average: the median of setups
 	EachAlone  float64      `json:"each_alone"`
 	P99NS      float64      `json:"p99_ns,omitempty"`
 	P99Alone   float64      `json:"p99_alone_ns,omitempty"`
@@ -120,7 +121,7 @@ type Beside struct {
 	Count    int    `json:"count"`
 }
 
-// Usage is what an instance of a tenant used, on average. What nothing tells is 0.
+// Usage has the resources that an instance of a tenant used, on average. A 0 is not known.
 type Usage struct {
 	CacheBytes     float64 `json:"cache_bytes"` // page cache
 	CPUs           float64 `json:"cpus"`

@@ -2,19 +2,19 @@ package tenants
 
 import (
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/section"
 	"plimsoll/internal/stats"
 )
 
-// unseen is what a miniature with limits of its own for reads and for writes cannot show.
-const unseen = "the miniature limits reads and writes apart, so that readers and writers never compete for its drive, and what " +
+// unseen is what a scaled-down host with limits of its own for reads and for writes cannot show.
+const unseen = "the scaled-down host limits reads and writes apart, so that readers and writers never compete for its drive, and what " +
 	"they would cost each other on a real one is not seen"
 
 // Find says what tenants of mixes keep of what they do alone, who suffers from whom, and for want of what:
 // on each stack and host.
-func Find(v *measured.View) (out []fact.Finding) {
+func Find(v *runview.View) (out []fact.Finding) {
 	for _, t := range v.Tenancies() {
 		f, _ := find(t)
 		out = append(out, f)
@@ -22,21 +22,21 @@ func Find(v *measured.View) (out []fact.Finding) {
 	return out
 }
 
-func find(t measured.Tenancy) (fact.Finding, *Facts) {
+func find(t runview.Tenancy) (fact.Finding, *Facts) {
 	told := factsOf(tenancy{t}.facts())
 	f := fact.Finding{
 		ID: "tenants/" + t.Stack.Name, Case: "tenants", Kind: fact.KindScaling, Facts: told,
 		Title: told.whoSuffers(), Why: told.each(), Section: told.section(), Stacks: t.Stack.Names(),
 	}
-	if host := t.HostText(); host != "" {
+	if host := runview.HostText(t.Host); host != "" {
 		f.ID += "/" + host
 	}
-	var cells []*measured.Cell
+	var cells []*runview.Cell
 	for _, m := range t.Mixes {
 		cells = append(cells, t.Cell(m.Name))
 	}
-	f.Evidence, f.Caveats = measured.Points(cells...), measured.MarksOf(cells...)
-	if measured.ApartLimits(t.Host) {
+	f.Evidence, f.Caveats = runview.Points(cells...), runview.MarksOf(cells...)
+	if runview.ApartLimits(t.Host) {
 		prose.Remark(&f, "caveat: limits apart", nil, unseen)
 		if f.Section != nil {
 			f.Section.Remarks = append(f.Section.Remarks, section.Remark{Text: prose.Capital(unseen) + ".", Warn: true})
@@ -48,7 +48,7 @@ func find(t measured.Tenancy) (fact.Finding, *Facts) {
 // Verdict draws the verdict of a run that asks what tenants do to each other: on one stack and host, of
 // mixes of several tenants, and of these alone; on a host that was quiet or not. ok is false for any other
 // run.
-func Verdict(v *measured.View, quiet bool) (f fact.Finding, told *Facts, ok bool) {
+func Verdict(v *runview.View, quiet bool) (f fact.Finding, told *Facts, ok bool) {
 	all := v.Tenancies()
 	if len(all) != 1 {
 		return f, nil, false

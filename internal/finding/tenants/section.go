@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/result"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units"
 )
@@ -20,20 +21,20 @@ func (f *Facts) section() *section.Section {
 		return nil
 	}
 	s := &section.Section{
-		Title: "Who suffers from whom", Stack: t.Stack,
-		Note: "What an instance does beside others, against what it does alone under the same limits, in the same blocks. " +
+		Title: "Interference", Stack: t.Stack,
+		Note: "What an instance does beside others, against what it does alone under the same limits, in the same rounds. " +
 			"Rows suffer, columns are what they are beside; the stronger the colour, the worse, and ~ is no significant " +
 			"difference.",
 		Tables: []section.Table{t.table().Known()},
 	}
 	if t.Host != "" {
-		s.Note += " All in a miniature of " + t.Host + "."
+		s.Note += " " + prose.Inside(t.Host, t.Imported)
 	}
 	for _, m := range t.known() {
-		s.Covers = append(s.Covers, cell.Point{Stack: t.Stack, Mix: m.Mix})
+		s.Covers = append(s.Covers, result.Point{Stack: t.Stack, Mix: m.Mix})
 		for _, share := range m.Tenants {
 			if share.Alone != "" {
-				s.Covers = append(s.Covers, cell.Point{Stack: t.Stack, Mix: share.Alone})
+				s.Covers = append(s.Covers, result.Point{Stack: t.Stack, Mix: share.Alone})
 			}
 		}
 	}
@@ -106,12 +107,12 @@ func (s Share) cell(what string, e fact.Effect, text string, level int) section.
 
 // table has a row for each tenant of each mix.
 func (t *Tenants) table() section.Table {
-	table := section.Table{Caption: "medians over bring-ups", Columns: []section.Column{
+	table := section.Table{Caption: "medians over setups", Columns: []section.Column{
 		{Head: "tenant", Text: true},
 		{Head: "beside", Text: true},
 		{Head: "alone", Means: "operations a second of one instance alone", Drop: 5},
 		{Head: "together", Means: "and beside the others"},
-		{Head: "kept", Means: "their ratio in the same blocks, and ~ where that is no significant difference"},
+		{Head: "kept", Means: "their ratio in the same rounds, and ~ where that is no significant difference"},
 		{Head: "interval", Drop: 6},
 		{Head: "p99", Means: "times as long as alone"},
 		{Head: "interval of p99", Drop: 4},

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/cell"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/tenants"
+	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/section"
-	"plimsoll/internal/story"
+	"plimsoll/internal/testkit/runtest"
 )
 
 //go:embed testdata/neighbours.story
@@ -17,12 +17,12 @@ var neighbours string
 
 // Who suffers from whom is two matrices, hotter where more is lost, and a table.
 func TestSection(t *testing.T) {
-	found := tenants.Find(measured.New(story.Tell(t, neighbours)))
+	found := tenants.Find(runview.New(runtest.Tell(t, neighbours)))
 	if len(found) != 1 || found[0].Section == nil {
 		t.Fatalf("%+v", found)
 	}
 	s := found[0].Section
-	if s.Title != "Who suffers from whom" || len(s.Heat) != 2 || len(s.Tables) != 1 {
+	if s.Title != "Interference" || len(s.Heat) != 2 || len(s.Tables) != 1 {
 		t.Fatalf("%+v", s)
 	}
 	kept, longer := s.Heat[0], s.Heat[1]
@@ -57,7 +57,7 @@ func TestSection(t *testing.T) {
 		}
 	}
 	for _, mix := range []string{"C+SW", "C-1", "SW-1"} {
-		if !s.Has(cell.Point{Stack: "disk", Mix: mix}) {
+		if !s.Has(result.Point{Stack: "disk", Mix: mix}) {
 			t.Errorf("it does not cover %s, but %v", mix, s.Covers)
 		}
 	}

@@ -6,9 +6,9 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // verdict is the first sentence of a run that asks for nothing else.
@@ -25,12 +25,12 @@ func (f *Facts) early() string {
 	case !f.Known():
 		return fmt.Sprintf("none of %s was measured alone under the same limits: add a mix of each alone", plural.And(f.unknown))
 	case f.open && f.few >= stats.FewestPairs:
-		return fmt.Sprintf("it takes %d bring-ups beside each other and alone in the same blocks to tell chance from the rest, and some "+
+		return fmt.Sprintf("it takes %d setups beside each other and alone in the same rounds to separate effects from chance, and some "+
 			"have only %d", stats.FewestPairs, f.paired)
 	case f.open:
-		return fmt.Sprintf("it takes %d bring-ups to tell chance from the rest, and some have only %d", stats.FewestPairs, f.few)
+		return fmt.Sprintf("it takes %d setups to separate effects from chance, and some have only %d", stats.FewestPairs, f.few)
 	}
-	return "trials differ too much to tell"
+	return "trials differ too much to decide"
 }
 
 // whoSuffers says who loses most, to whom, and why; and two that lose less.
@@ -52,7 +52,7 @@ func (f *Facts) whoSuffers() string {
 		}
 		return said
 	case len(f.wait) > 0 && len(f.noisy) > 0:
-		return "whether a tenant loses throughput cannot be told, and p99 of " + f.wait[0].waits() + f.wait[0].since()
+		return "whether a tenant loses throughput is not known, and p99 of " + f.wait[0].waits() + f.wait[0].since()
 	case len(f.wait) > 0:
 		return "no tenant loses throughput, and p99 of " + f.wait[0].waits() + f.wait[0].since()
 	case f.open || len(f.noisy) > 0:
@@ -125,7 +125,7 @@ func limit(of fact.Resource) string {
 func (f *Facts) each() string {
 	var lines []string
 	if f.Tenants.Host != "" {
-		lines = append(lines, fmt.Sprintf("All in a miniature of %s.", f.Tenants.Host))
+		lines = append(lines, prose.Inside(f.Tenants.Host, f.Tenants.Imported))
 	}
 	for _, m := range f.Tenants.Mixes {
 		if said := m.said(); said != "" {
@@ -166,7 +166,7 @@ func (s Share) keeps() string {
 	said := s.Tenant
 	switch {
 	case s.Rate.TooFew:
-		said += " has too few bring-ups"
+		said += " has too few setups"
 	case s.Open:
 		said += " may lose throughput, or may not"
 	case !s.Loses:

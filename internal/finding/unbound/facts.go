@@ -3,7 +3,7 @@ package unbound
 
 import "plimsoll/internal/finding/fact"
 
-// Facts is what is found of a run.
+// Facts lists the limits of a run that nothing came near.
 type Facts struct {
 	Limits []Limit `json:"limits"`
 }
@@ -12,7 +12,7 @@ type Facts struct {
 // reason for anything that was measured.
 type Limit struct {
 	Resource fact.Resource `json:"resource"`
-	Workload string        `json:"workload,omitempty"` // whose instances have the limit, each of them; "" for the miniature's
+	Workload string        `json:"workload,omitempty"` // whose instances have the limit, each of them; "" for the scaled-down host's
 	Policy   string        `json:"policy,omitempty"`   // that gave it; "" for none named
 	Most     float64       `json:"most"`               // the greatest share of it that a trial used, 0 to 1
 	Mix      string        `json:"mix"`                // of that trial

@@ -5,8 +5,8 @@ import (
 
 	"plimsoll/internal/finding/elasticity"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 )
 
 // From which share of a limit on something came near it. That is far below what binds: shares are
@@ -28,7 +28,7 @@ type limitUse struct {
 type limitUses []*limitUse
 
 // Find names the limits that nothing came near, in any mix.
-func Find(v *measured.View) []fact.Finding {
+func Find(v *runview.View) []fact.Finding {
 	told := &Facts{limitsOf(v)}
 	if len(told.Limits) == 0 {
 		return nil
@@ -36,16 +36,16 @@ func Find(v *measured.View) []fact.Finding {
 	f := fact.Finding{ID: "unbound", Case: "unbound", Kind: fact.KindCaveat, Facts: told, Title: told.title(), Why: told.why()}
 	for _, c := range v.All() {
 		if c.Stack.Name != "" {
-			f.Stacks = measured.AppendNew(f.Stacks, c.Stack.Name)
+			f.Stacks = runview.AddNew(f.Stacks, c.Stack.Name)
 		}
 	}
 	return []fact.Finding{f}
 }
 
-// limitsOf returns the limits that nothing came near in any mix: those of the miniature first. Mixes
+// limitsOf returns the limits that nothing came near in any mix: those of the scaled-down host first. Mixes
 // that the run added to vary a limit are left out. So are limits of which a trial does not tell
-// what was used, and those of the miniature that count, as elasticity has it: bursts reach them.
-func limitsOf(v *measured.View) (all []Limit) {
+// what was used, and those of the scaled-down host that count, as elasticity has it: bursts reach them.
+func limitsOf(v *runview.View) (all []Limit) {
 	var uses limitUses
 	for i := range v.Run.Trials {
 		t := &v.Run.Trials[i]
@@ -98,10 +98,10 @@ func (u *limitUses) add(t *result.Trial, of Limit, limits result.Limits, instanc
 		one.count(t, used/float64(limits.MemoryBytes), known, false)
 		one.held = one.held || slices.ContainsFunc(instances, wantedMemory)
 	}
-	for _, d := range measured.DeviceUses {
+	for _, d := range runview.DeviceUses {
 		limit := float64(d.Limit(limits))
 		if limit > 0 { // what one instance did is at most what all did
-			used, known := measured.DeviceRate(t, d.Counted)
+			used, known := runview.DeviceRate(t, d.Counted)
 			u.of(of, d.Resource).count(t, used/limit, known, false)
 		}
 	}
@@ -122,7 +122,7 @@ func (u *limitUses) of(whose Limit, resource fact.Resource) *limitUse {
 // count counts a share of the limit; told is whether the kernel tells of bursts. Of a trial that was
 // not completed, what is not known says nothing.
 func (u *limitUse) count(t *result.Trial, share float64, known, told bool) {
-	if !known || !measured.Finite(share) {
+	if !known || !runview.Finite(share) {
 		u.held = u.held || t.Status == result.TrialDone
 		return
 	}
@@ -165,5 +165,5 @@ func peakMemory(u *result.Usage) (float64, bool) {
 func throttled(in result.Instance) bool { return in.Usage != nil && in.Usage.ThrottledSeconds > 0 }
 
 func wantedMemory(in result.Instance) bool {
-	return in.Usage != nil && (in.Usage.OOMKills > 0 || in.Usage.MemoryPressure >= measured.Starved)
+	return in.Usage != nil && (in.Usage.OOMKills > 0 || in.Usage.MemoryPressure >= runview.Starved)
 }

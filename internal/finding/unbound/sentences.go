@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 func (f *Facts) title() string {
@@ -38,7 +38,7 @@ func (f *Facts) quota() (whose []string) {
 
 // said names a limit, and how much of it was used at most.
 func (l Limit) said() string {
-	whose := "the miniature"
+	whose := "the scaled-down host"
 	if l.Workload != "" {
 		whose = "each " + l.whose()
 	}

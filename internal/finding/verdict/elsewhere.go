@@ -2,93 +2,83 @@ package verdict
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/plural"
-	"plimsoll/internal/points"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/imports/points"
+	"plimsoll/internal/runview"
+	"plimsoll/internal/units/plural"
 )
 
-// Elsewhere is what a table has of a class that something else measured.
-type Elsewhere struct {
+// ImportedClass counts the points of a class in a table that another tool measured.
+type ImportedClass struct {
 	Class  string   `json:"class"`
-	Points int      `json:"points"`
-	Over   []string `json:"over,omitempty"` // what differs between them: "instances", "memory"
-	Hosts  int      `json:"hosts"`          // that they were measured on
+	Points int      `json:"points"`           // of it alone
+	Beside int      `json:"beside,omitempty"` // mixes with other classes
+	Over   []string `json:"over,omitempty"`   // what differs between its points: "instances", "memory"
+	Hosts  int      `json:"hosts"`            // that they were measured on
 }
 
 // elsewhere draws the verdict of a table of points: what it has, as nothing of it can be measured again here.
-func elsewhere(v *measured.View) (f fact.Finding, ok bool) {
-	if v.Run.Imported == nil || len(v.Run.Mixes) == 0 ||
-		slices.ContainsFunc(v.Run.Workloads, func(w result.Workload) bool { return w.Kind != points.Kind }) {
+func elsewhere(v *runview.View) (f fact.Finding, ok bool) {
+	if !points.Made(v.Run) {
 		return f, false
 	}
-	var all []Elsewhere
+	var all []ImportedClass
 	for _, w := range v.Run.Workloads {
-		one := Elsewhere{Class: w.Name}
+		one := ImportedClass{Class: w.Name}
 		var counts []int
 		var hosts []result.Limits
-		var memories, own []int64
 		for _, m := range v.Run.Mixes {
-			of := m.Tenants[0]
-			if of.Workload != w.Name {
+			if !slices.ContainsFunc(m.Tenants, func(t result.Tenant) bool { return t.Workload == w.Name }) {
+				continue
+			}
+			if host := *m.Host; host != (result.Limits{}) { // else nobody knows which
+				hosts = runview.AddNew(hosts, host)
+			}
+			if len(m.Tenants) > 1 {
+				one.Beside++
 				continue
 			}
 			one.Points++
-			host := *m.Host
-			counts = with(counts, of.Count)
-			if host != (result.Limits{}) { // else nobody knows which
-				hosts = with(hosts, host)
+			if counts = runview.AddNew(counts, m.Tenants[0].Count); len(counts) == 2 {
+				one.Over = append([]string{"instances"}, one.Over...)
 			}
-			if host.MemoryBytes > 0 {
-				memories = with(memories, host.MemoryBytes)
-			}
-			if of.Limits.MemoryBytes > 0 {
-				own = with(own, of.Limits.MemoryBytes)
+			for _, level := range slices.Sorted(maps.Keys(m.Levels)) {
+				one.Over = runview.AddNew(one.Over, level)
 			}
 		}
 		one.Hosts = len(hosts)
-		for _, differs := range []struct {
-			what string
-			n    int
-		}{{"instances", len(counts)}, {"memory", max(len(memories), len(own))}} {
-			if differs.n > 1 {
-				one.Over = append(one.Over, differs.what)
-			}
-		}
 		all = append(all, one)
 	}
 	f = fact.Finding{ID: "recommendation", Case: "elsewhere", Kind: fact.KindRecommendation,
-		Recommendation: &fact.Recommendation{Confidence: fact.Likely}, Facts: Facts{Elsewhere: all, Imported: true}}
+		Recommendation: &fact.Recommendation{Confidence: fact.Likely}, Facts: Facts{Answers: Answers{ImportedClasses: all}, Conditions: Conditions{Imported: true}}}
 	if v.Run.ID != "" {
-		f.Recommendation.Command = "plimsoll fit " + v.Run.ID
+		f.Recommendation.Command = printable.Plimsoll("fit", v.Run.ID)
 	}
 	return f, true
 }
 
-func with[T comparable](all []T, one T) []T {
-	if slices.Contains(all, one) {
-		return all
-	}
-	return append(all, one)
-}
-
-// tells says what was measured elsewhere.
-func (v Facts) tells() (title, why string) {
+// importedText describes what was measured elsewhere.
+func (v Facts) importedText() (title, why string) {
 	var all []string
 	most := 0
-	for _, e := range v.Elsewhere {
+	for _, e := range v.ImportedClasses {
 		text := fmt.Sprintf("%s of %s", plural.Count(e.Points, "point"), e.Class)
 		if len(e.Over) > 0 {
-			text += " over " + strings.Join(e.Over, " and ")
+			text += " over " + plural.And(e.Over)
+		}
+		if e.Beside > 0 {
+			text += fmt.Sprintf(" and %s with others", plural.Count(e.Beside, "mix"))
 		}
 		all = append(all, text)
 		most = max(most, e.Hosts)
 	}
-	title = "Measured elsewhere: " + strings.Join(all, ", ")
+	title = "Imported: " + strings.Join(all, ", ")
 	of := ""
 	if most > 0 {
 		of = ", of " + plural.Count(most, "host")

@@ -5,8 +5,8 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/loadline"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 )
 
 // What a verdict leaves open comes with the command that would settle it: more instances of the same run, or more time.
@@ -35,10 +35,10 @@ func TestSettle(t *testing.T) {
 		run.Experiment.Name = "density"
 		curve := loadline.Curve{Line: loadline.Line{Next: 16, NextWhy: c.why}}
 		f := fact.Finding{
-			Facts:          Facts{Carries: &loadline.Facts{Curve: curve}},
+			Facts:          Facts{Answers: Answers{LoadLine: &loadline.Facts{Curve: curve}}},
 			Recommendation: &fact.Recommendation{Confidence: c.confidence},
 		}
-		settle(&measured.View{Run: run}, &f)
+		settle(&runview.View{Run: run}, &f)
 		if r := f.Recommendation; r.Command != c.want || (r.Seconds > 0) != (c.want != "") {
 			t.Errorf("%s: %q in %v s, not %q", c.name, r.Command, r.Seconds, c.want)
 		}

@@ -12,39 +12,35 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/levels"
 	"plimsoll/internal/finding/loadline"
-	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/noise"
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/policies"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/tenants"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 )
-
-// avoidBelow is the ratio to the recommended stack under which a slower one
-// is named as to be avoided.
-const avoidBelow = 0.8
 
 // candidate is a stack that may be recommended: its device answered under
 // every workload that decides.
 type candidate struct {
-	stack *measured.Stack
-	cells []*measured.Cell // one per deciding workload
-	score float64          // geometric mean of median IOPS / the best candidate's, 0 to 1
+	stack *runview.Stack
+	cells []*runview.Cell // one per deciding workload
+	score float64         // geometric mean of median IOPS / the best candidate's, 0 to 1
 }
 
 // Find draws one verdict for the whole run.
-func Find(v *measured.View) []fact.Finding {
+func Find(v *runview.View) []fact.Finding {
 	if f, ok := elsewhere(v); ok {
 		f.Facts.(Facts).say(&f)
 		return []fact.Finding{f}
 	}
-	for _, about := range []func(*measured.View) (fact.Finding, bool){
-		answered(policies.Verdict, func(f *policies.Facts) Facts { return Facts{Policed: f} }),
+	for _, about := range []func(*runview.View) (fact.Finding, bool){
+		answered(policies.Verdict, func(f *policies.Facts) Facts { return Facts{Answers: Answers{Policies: f}} }),
 		carries,
-		answered(tenants.Verdict, func(f *tenants.Facts) Facts { return Facts{Shared: f} }),
-		answered(overload.Verdict, func(f *overload.Facts) Facts { return Facts{Offered: f} }),
-		answered(levels.Verdict, func(f *levels.Facts) Facts { return Facts{Levelled: f} }),
+		answered(tenants.Verdict, func(f *tenants.Facts) Facts { return Facts{Answers: Answers{Tenants: f}} }),
+		answered(overload.Verdict, func(f *overload.Facts) Facts { return Facts{Answers: Answers{Overload: f}} }),
+		answered(levels.Verdict, func(f *levels.Facts) Facts { return Facts{Answers: Answers{Levels: f}} }),
 	} {
 		if f, ok := about(v); ok {
 			settle(v, &f)
@@ -53,14 +49,14 @@ func Find(v *measured.View) []fact.Finding {
 		}
 	}
 	f := fact.Finding{ID: "recommendation", Case: "recommendation", Kind: fact.KindRecommendation}
-	inContainer := func(s *measured.Stack) bool { return s.InContainer() }
-	onHost := func(s *measured.Stack) bool { return !s.InContainer() }
-	containers := slices.ContainsFunc(v.All(), func(c *measured.Cell) bool { return c.Stack.InContainer() })
-	eligible := func(*measured.Stack) bool { return true }
+	inContainer := func(s *runview.Stack) bool { return s.InContainer() }
+	onHost := func(s *runview.Stack) bool { return !s.InContainer() }
+	containers := slices.ContainsFunc(v.All(), func(c *runview.Cell) bool { return c.Stack.InContainer() })
+	eligible := func(*runview.Stack) bool { return true }
 	switch {
 	case containers:
 		eligible = inContainer
-	case slices.ContainsFunc(v.All(), func(c *measured.Cell) bool { return c.Honest() && onFileSystem(c.Stack) }):
+	case slices.ContainsFunc(v.All(), func(c *runview.Cell) bool { return c.Honest() && onFileSystem(c.Stack) }):
 		eligible = onFileSystem // the bare device is what these are held against
 	}
 	ranked := candidates(v, eligible)
@@ -72,13 +68,14 @@ func Find(v *measured.View) []fact.Finding {
 		verdictOn(v, &f, ranked)
 	default:
 		f.Case = "nothing"
-		stacks := slices.DeleteFunc(slices.Clone(v.Stacks), func(s *measured.Stack) bool { return !eligible(s) })
-		f.Recommendation, f.Facts = nothing(v, Facts{
-			Containers: containers, Eligible: answeredBy(v, result.SourceMemory, stacks), Unchecked: answeredBy(v, result.SourceUnknown, stacks),
-		})
+		stacks := slices.DeleteFunc(slices.Clone(v.Stacks), func(s *runview.Stack) bool { return !eligible(s) })
+		f.Recommendation, f.Facts = nothing(v, Facts{Conditions: Conditions{
+			ContainersMeasured: containers, AnsweredCandidates: answeredBy(v, result.SourceMemory, stacks),
+			UncheckedCandidates: answeredBy(v, result.SourceUnknown, stacks),
+		}})
 		if others := candidates(v, onHost); containers && len(others) > 0 {
 			best := others[0]
-			f.Stacks, f.Evidence, f.Caveats = []string{best.stack.Name}, measured.Points(best.cells...), measured.MarksOf(best.cells...)
+			f.Stacks, f.Evidence, f.Caveats = []string{best.stack.Name}, runview.Points(best.cells...), runview.MarksOf(best.cells...)
 		}
 	}
 	f.Caveats = append(f.Caveats, doubts(v)...)
@@ -87,7 +84,7 @@ func Find(v *measured.View) []fact.Finding {
 }
 
 // carries draws the verdict of a run that asks how many instances a host carries.
-func carries(v *measured.View) (fact.Finding, bool) {
+func carries(v *runview.View) (fact.Finding, bool) {
 	f, told, ok := loadline.Verdict(v)
 	if !ok {
 		return f, false
@@ -95,13 +92,13 @@ func carries(v *measured.View) (fact.Finding, bool) {
 	if moves := elasticity.Moves(v, told.Cells()); moves != "" && f.Recommendation.Confidence != fact.TooEarly {
 		f.Title += "; " + moves
 	}
-	f.Facts, f.Caveats = Facts{Carries: told}, append(f.Caveats, doubts(v)...)
+	f.Facts, f.Caveats = Facts{Answers: Answers{LoadLine: told}}, append(f.Caveats, doubts(v)...)
 	return f, true
 }
 
 // answered draws the verdict of a run that asks one question: of asks it, and in is where its facts stand.
-func answered[T any](of func(*measured.View, bool) (fact.Finding, T, bool), in func(T) Facts) func(*measured.View) (fact.Finding, bool) {
-	return func(v *measured.View) (fact.Finding, bool) {
+func answered[T any](of func(*runview.View, bool) (fact.Finding, T, bool), in func(T) Facts) func(*runview.View) (fact.Finding, bool) {
+	return func(v *runview.View) (fact.Finding, bool) {
 		f, told, ok := of(v, v.Neighbours() == nil)
 		if ok {
 			f.Facts, f.Caveats = in(told), append(f.Caveats, doubts(v)...)
@@ -110,8 +107,8 @@ func answered[T any](of func(*measured.View, bool) (fact.Finding, T, bool), in f
 	}
 }
 
-// doubts are what the run's twins say against any verdict.
-func doubts(v *measured.View) (all []string) {
+// doubts returns the reasons against any verdict that the run's control shows.
+func doubts(v *runview.View) (all []string) {
 	for _, d := range noise.TwinsApart(v) {
 		all = append(all, doubt(d))
 	}
@@ -120,24 +117,24 @@ func doubts(v *measured.View) (all []string) {
 
 // onFileSystem reports whether a stack has files: nobody asks which file system
 // to take, and is helped by none.
-func onFileSystem(s *measured.Stack) bool {
-	source, fileSystem, _ := measured.Split(s.Parsed)
-	return source == nil || source.Name == measured.NodeDir || source.Name == measured.NodeTmpfs || fileSystem != nil
+func onFileSystem(s *runview.Stack) bool {
+	source, fileSystem, _ := runview.Split(s.Parsed)
+	return source == nil || source.Name == runview.NodeDir || source.Name == runview.NodeTmpfs || fileSystem != nil
 }
 
 // candidates ranks the eligible stacks, best first. The workloads that decide
 // are those under which at least one of them was honest.
-func candidates(v *measured.View, eligible func(*measured.Stack) bool) []candidate {
+func candidates(v *runview.View, eligible func(*runview.Stack) bool) []candidate {
 	var deciding []string
 	best := map[string]float64{}
-	honest := func(s *measured.Stack, workload string) *measured.Cell {
+	honest := func(s *runview.Stack, workload string) *runview.Cell {
 		if c := v.Cell(s.Name, workload); c != nil && c.Honest() {
 			return c
 		}
 		return nil
 	}
 	for _, w := range v.Workloads {
-		if slices.ContainsFunc(v.Stacks, func(s *measured.Stack) bool { return eligible(s) && honest(s, w.Name) != nil }) {
+		if slices.ContainsFunc(v.Stacks, func(s *runview.Stack) bool { return eligible(s) && honest(s, w.Name) != nil }) {
 			deciding = append(deciding, w.Name)
 		}
 	}
@@ -161,14 +158,14 @@ func candidates(v *measured.View, eligible func(*measured.Stack) bool) []candida
 		out = append(out, c)
 	}
 	for i := range out {
-		out[i].score = geometricMean(out[i].cells, func(c *measured.Cell) float64 { return c.Point.Median / best[c.Workload.Name] })
+		out[i].score = geometricMean(out[i].cells, func(c *runview.Cell) float64 { return c.Point.Median / best[c.Workload.Name] })
 	}
 	slices.SortStableFunc(out, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	return out
 }
 
 // geometricMean is 0 when a ratio is 0 or none.
-func geometricMean(cells []*measured.Cell, ratio func(*measured.Cell) float64) float64 {
+func geometricMean(cells []*runview.Cell, ratio func(*runview.Cell) float64) float64 {
 	sum := 0.0
 	for _, c := range cells {
 		r := ratio(c)
@@ -181,7 +178,7 @@ func geometricMean(cells []*measured.Cell, ratio func(*measured.Cell) float64) f
 }
 
 // verdictOn writes the recommendation of the best of the ranked candidates.
-func verdictOn(v *measured.View, f *fact.Finding, ranked []candidate) {
+func verdictOn(v *runview.View, f *fact.Finding, ranked []candidate) {
 	best := ranked[0]
 	level := []candidate{best} // with the best, under every workload
 	for _, c := range ranked[1:] {
@@ -199,11 +196,11 @@ func verdictOn(v *measured.View, f *fact.Finding, ranked []candidate) {
 	for _, c := range rest {
 		f.Stacks = append(f.Stacks, c.stack.Name)
 	}
-	f.Evidence = measured.Points(pick.cells...)
+	f.Evidence = runview.Points(pick.cells...)
 	if len(rest) > 0 {
-		f.Evidence = append(f.Evidence, measured.Points(rest[0].cells...)...)
+		f.Evidence = append(f.Evidence, runview.Points(rest[0].cells...)...)
 	}
-	f.Caveats = measured.MarksOf(pick.cells...)
+	f.Caveats = runview.MarksOf(pick.cells...)
 	if len(rest) > 0 {
 		f.Caveats = append(f.Caveats, prose.TooFew(fewest(v, pick, rest[0]))...)
 	}
@@ -228,14 +225,14 @@ func keeper(pick candidate, rest []candidate) *candidate {
 // betterOnHost is a stack on the host that is significantly faster than the
 // pick in its container, and slower under no workload, on a file system that no
 // container was measured on; nil for none.
-func betterOnHost(v *measured.View, pick candidate) *candidate {
+func betterOnHost(v *runview.View, pick candidate) *candidate {
 	if !pick.stack.InContainer() {
 		return nil
 	}
-	onHost := func(s *measured.Stack) bool {
-		_, fileSystem, view := measured.Split(s.Parsed)
-		return fileSystem != nil && view == nil && !slices.ContainsFunc(v.Stacks, func(o *measured.Stack) bool {
-			_, ok := measured.Added(s.Parsed, o.Parsed)
+	onHost := func(s *runview.Stack) bool {
+		_, fileSystem, view := runview.Split(s.Parsed)
+		return fileSystem != nil && view == nil && !slices.ContainsFunc(v.Stacks, func(o *runview.Stack) bool {
+			_, ok := runview.Added(s.Parsed, o.Parsed)
 			return ok
 		})
 	}
@@ -259,14 +256,14 @@ func betterOnHost(v *measured.View, pick candidate) *candidate {
 
 // answeredBy are the stacks that such a source answered, with the workloads where
 // it did not answer all of them.
-func answeredBy(v *measured.View, source result.Source, stacks []*measured.Stack) []From {
-	var out []From
+func answeredBy(v *runview.View, source result.Source, stacks []*runview.Stack) []AnsweredStack {
+	var out []AnsweredStack
 	for _, s := range stacks {
 		var so []string
 		others := false
 		for _, w := range v.Workloads {
 			switch c := v.Cell(s.Name, w.Name); {
-			case c == nil || measured.Buffered(w):
+			case c == nil || runview.Buffered(w):
 			case c.Source() == source:
 				so = append(so, w.Name)
 			default:
@@ -275,16 +272,16 @@ func answeredBy(v *measured.View, source result.Source, stacks []*measured.Stack
 		}
 		switch {
 		case len(so) > 0 && others:
-			out = append(out, From{s.Name, so})
+			out = append(out, AnsweredStack{s.Name, so})
 		case len(so) > 0:
-			out = append(out, From{Stack: s.Name})
+			out = append(out, AnsweredStack{Stack: s.Name})
 		}
 	}
 	return out
 }
 
 // levelEverywhere reports whether no workload tells two candidates apart.
-func levelEverywhere(v *measured.View, a, b candidate) bool {
+func levelEverywhere(v *runview.View, a, b candidate) bool {
 	for i := range a.cells {
 		if !v.Level(a.cells[i], b.cells[i]) {
 			return false
@@ -295,7 +292,7 @@ func levelEverywhere(v *measured.View, a, b candidate) bool {
 
 // baselineOf returns the experiment's baseline under the candidate's workloads,
 // when it is another stack and honest under all of them.
-func baselineOf(v *measured.View, c candidate) (candidate, bool) {
+func baselineOf(v *runview.View, c candidate) (candidate, bool) {
 	b := candidate{stack: v.Stack(v.Run.Experiment.Baseline)}
 	if b.stack == nil || b.stack == c.stack {
 		return b, false
@@ -312,7 +309,7 @@ func baselineOf(v *measured.View, c candidate) (candidate, bool) {
 
 // fewest is the comparison of two candidates that has the fewest pairs or
 // trials.
-func fewest(v *measured.View, a, b candidate) (least fact.Effect) {
+func fewest(v *runview.View, a, b candidate) (least fact.Effect) {
 	for i := range a.cells {
 		e, _ := v.Compare(a.cells[i], b.cells[i])
 		size := func(e fact.Effect) int { return max(e.Pairs, min(e.N[0], e.N[1])) }
@@ -323,7 +320,7 @@ func fewest(v *measured.View, a, b candidate) (least fact.Effect) {
 	return least
 }
 
-func workloadsOf(cells []*measured.Cell) []string {
+func workloadsOf(cells []*runview.Cell) []string {
 	var out []string
 	for _, c := range cells {
 		out = append(out, c.Workload.Name)

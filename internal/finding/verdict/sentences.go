@@ -6,9 +6,11 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
+
+	"plimsoll/internal/printable"
 )
 
 // say puts a verdict into words. None but the reasons behind it has brackets, intervals or tests.
@@ -20,12 +22,12 @@ func (v Facts) say(f *fact.Finding) {
 	case "nothing":
 		f.Title, f.Why = v.none(f.Stacks)
 	case "elsewhere":
-		f.Title, f.Why = v.tells()
+		f.Title, f.Why = v.importedText()
 	}
 	for _, d := range r.Because {
 		r.Doubts = append(r.Doubts, doubt(d))
 	}
-	r.Headline = f.Title + "."
+	r.Headline = v.headline(f.Title, r.Confidence)
 	r.Use, r.Avoid, r.Next = v.use(r), v.avoid(r), v.next(r)
 	if r.Confidence == fact.Likely && len(r.Doubts) > 0 {
 		r.Reason = "Only likely, because " + strings.Join(r.Doubts, "; ") + "."
@@ -36,17 +38,17 @@ func (v Facts) say(f *fact.Finding) {
 func (v Facts) which(r *fact.Recommendation) string {
 	sure := prose.Capital(string(r.Confidence)) + ": "
 	switch {
-	case r.Confidence == fact.TooEarly && v.Alone:
-		return fmt.Sprintf("Too early to say how fast %s is: it takes %d bring-ups to tell chance from the rest, and there %s only %d",
-			v.Name, stats.FewestPairs, plural.Choose(v.BringUps, "is", "are"), v.BringUps)
+	case r.Confidence == fact.TooEarly && v.OnlyStack:
+		return fmt.Sprintf("Too early to say how fast %s is: it takes %d setups to separate effects from chance, and there %s only %d",
+			v.Name, stats.FewestPairs, plural.Choose(v.FewestSetups, "is", "are"), v.FewestSetups)
 	case r.Confidence == fact.TooEarly:
-		return fmt.Sprintf("Too early to say which stack to use: it takes %d bring-ups of each to tell chance from the rest, and some "+
-			"have only %d", stats.FewestPairs, v.BringUps)
-	case v.Only && (v.AsBaseline || v.OfBaseline > 0):
+		return fmt.Sprintf("Too early to say which stack to use: it takes %d setups of each to separate effects from chance, and some "+
+			"have only %d", stats.FewestPairs, v.FewestSetups)
+	case v.OnlyCandidate && (v.LevelWithBaseline || v.BaselineRatio > 0):
 		return fmt.Sprintf("%s%s is %s, and there is nothing else here to choose", sure, v.Name, v.best(r))
-	case v.Only && len(v.Cached) > 0:
-		return fmt.Sprintf("%s%s does %s a second, beside %s", sure, v.Name, does(v.Rates), does(v.Cached))
-	case v.Only:
+	case v.OnlyCandidate && len(v.CachedRates) > 0:
+		return fmt.Sprintf("%s%s does %s a second, beside %s", sure, v.Name, does(v.Rates), does(v.CachedRates))
+	case v.OnlyCandidate:
 		return fmt.Sprintf("%s%s does %s a second, but nothing else here can be compared with it", sure, v.Name, does(v.Rates))
 	}
 	return fmt.Sprintf("%suse %s, %s", sure, v.Name, v.best(r))
@@ -55,23 +57,23 @@ func (v Facts) which(r *fact.Recommendation) string {
 // best says what the pick has over the others.
 func (v Facts) best(r *fact.Recommendation) string {
 	contrast := ""
-	if c := v.Contrast; c != nil {
+	if c := v.LargestContrast; c != nil {
 		contrast = fmt.Sprintf("%s times as fast as %s for %s", units.Times(c.Faster()), c.Stack, c.Plain)
 	}
-	if v.FromBaseline {
+	if v.ContrastsBaseline {
 		return contrast
 	}
 	standing := "the fastest here"
 	switch {
-	case v.AsBaseline:
+	case v.LevelWithBaseline:
 		standing = fmt.Sprintf("as fast as %s here", v.Baseline)
-	case v.OfBaseline >= 1.1:
-		standing = fmt.Sprintf("%s times as fast as %s", units.Times(v.OfBaseline), v.Baseline)
-	case v.OfBaseline > 1:
-		standing = fmt.Sprintf("%s faster than %s", units.Percent(v.OfBaseline-1), v.Baseline)
-	case v.OfBaseline > 0:
-		standing = fmt.Sprintf("%s slower than %s", units.Percent(1-v.OfBaseline), v.Baseline)
-	case v.Torn:
+	case v.BaselineRatio >= 1.1:
+		standing = fmt.Sprintf("%s times as fast as %s", units.Times(v.BaselineRatio), v.Baseline)
+	case v.BaselineRatio > 1:
+		standing = fmt.Sprintf("%s faster than %s", units.Percent(v.BaselineRatio-1), v.Baseline)
+	case v.BaselineRatio > 0:
+		standing = fmt.Sprintf("%s slower than %s", units.Percent(1-v.BaselineRatio), v.Baseline)
+	case v.FastestDiffers:
 		standing = "the best over all workloads"
 	case len(r.Level) > 0:
 		standing = "as fast as anything here"
@@ -83,8 +85,8 @@ func (v Facts) best(r *fact.Recommendation) string {
 }
 
 // does lists rates.
-func does(all []Does) string {
-	return plural.List(all, func(d Does) string { return units.Rate(d.IOPS) + " " + d.Plain })
+func does(all []MeasuredRate) string {
+	return plural.List(all, func(d MeasuredRate) string { return units.Rate(d.IOPS) + " " + d.Plain })
 }
 
 // why says what the pick is, how it compares, and what becomes of its data.
@@ -102,57 +104,57 @@ func (v Facts) why(stacks []string) string {
 			units.Percent(v.Score), plural.And(v.Deciding))
 	}
 	if len(v.Others) > 0 {
-		add("Against it, ~ where not significant: %s.", strings.Join(plural.Words(v.Others, func(a Against) string {
+		add("Against it, ~ where not significant: %s.", strings.Join(plural.Words(v.Others, func(a Comparison) string {
 			return fmt.Sprintf("%s (%s)", a.Stack, a.byWorkload())
 		}), ", "))
 	}
-	if b := v.BesideBaseline; b != nil {
+	if b := v.BaselineComparison; b != nil {
 		add("Against the baseline %s it reaches %s.", b.Stack, b.byWorkload())
 	}
 	switch {
-	case v.Dies && v.Keeper != nil:
+	case v.EphemeralData && v.PersistentAlternative != nil:
 		add("The writable layer of a storage driver is removed with its container (MSST'17, section 3.1): take it for what may be lost. "+
-			"Data that must stay belongs on %s (%s of it).", v.Keeper.Stack, v.Keeper.byWorkload())
-	case v.Dies:
+			"Data that must stay belongs on %s (%s of it).", v.PersistentAlternative.Stack, v.PersistentAlternative.byWorkload())
+	case v.EphemeralData:
 		add("The writable layer of a storage driver is removed with its container (MSST'17, section 3.1): take it for what may be lost. " +
 			"No data volume was measured honestly; databases need one.")
 	case v.InContainer:
 		add("A data volume outlives its container; the writable layer of a storage driver is removed with it (MSST'17, section 3.1).")
 	}
-	if b := v.Better; b != nil {
+	if b := v.FasterOnHost; b != nil {
 		add("On the host %s is faster (%s), and no container was measured on it: measure `%s > volume` too.", b.Stack, b.byWorkload(), b.Line)
 	}
 	return strings.Join(said, " ")
 }
 
 // byWorkload lists the ratios under each workload.
-func (a Against) byWorkload() string {
-	return strings.Join(plural.Words(a.Under, func(u Under) string {
+func (a Comparison) byWorkload() string {
+	return strings.Join(plural.Words(a.Effects, func(u WorkloadEffect) string {
 		if u.Effect == nil {
 			return u.Workload + " no ratio"
 		}
-		return u.Workload + " " + prose.ShortRatio(*u.Effect)
+		return u.Workload + " " + u.Effect.Written()
 	}), ", ")
 }
 
 // none says why no stack can be recommended.
 func (v Facts) none(stacks []string) (title, why string) {
-	if !v.Measured {
+	if !v.AnyMeasured {
 		return "Too early to say which stack to use: nothing was measured",
 			"No trial finished. The findings on what was not measured say why."
 	}
 	var reasons []string
-	if len(v.Eligible) > 0 {
-		reasons = append(reasons, "memory answered for "+answeredFor(v.Eligible))
+	if len(v.AnsweredCandidates) > 0 {
+		reasons = append(reasons, "memory answered for "+answeredFor(v.AnsweredCandidates))
 	}
-	if len(v.Unchecked) > 0 {
-		reasons = append(reasons, fmt.Sprintf("no device counter of %s could be read", answeredFor(v.Unchecked)))
+	if len(v.UncheckedCandidates) > 0 {
+		reasons = append(reasons, fmt.Sprintf("no device counter of %s could be read", answeredFor(v.UncheckedCandidates)))
 	}
 	if len(reasons) == 0 {
 		reasons = []string{"none was measured under every workload"}
 	}
 	title = "Sure: no stack can be recommended"
-	if v.Containers {
+	if v.ContainersMeasured {
 		title += " for containers"
 	}
 	title += ", because " + plural.And(reasons)
@@ -163,8 +165,8 @@ func (v Facts) none(stacks []string) (title, why string) {
 }
 
 // answeredFor names stacks, and the workloads where not all are meant.
-func answeredFor(all []From) string {
-	return plural.List(all, func(f From) string {
+func answeredFor(all []AnsweredStack) string {
+	return plural.List(all, func(f AnsweredStack) string {
 		if f.Stack == "" {
 			return "stacks that mixes name"
 		}
@@ -177,17 +179,27 @@ func answeredFor(all []From) string {
 
 // use says which stack to take, and what becomes of its data; "" where there is no choice.
 func (v Facts) use(r *fact.Recommendation) string {
-	if r.Pick == "" || v.Only {
+	if r.Pick == "" || v.OnlyCandidate {
 		return ""
 	}
 	said := r.Pick
 	switch {
-	case v.Dies && v.Keeper != nil:
-		said += "; its data goes with the container, so keep what must stay on " + v.Keeper.Stack
-	case v.Dies:
+	case v.EphemeralData && v.PersistentAlternative != nil:
+		said += "; its data goes with the container, so keep what must stay on " + v.PersistentAlternative.Stack
+	case v.EphemeralData:
 		said += "; its data goes with the container"
-	case v.Containers:
+	case v.ContainersMeasured:
 		said += "; its data stays when the container goes"
+	}
+	if v.LosesOnCrash != "" {
+		said += "; " + v.LosesOnCrash + " makes fsync keep nothing: only for data that a crash of the host may take"
+	}
+	switch v.HostStack {
+	case "":
+	case r.Pick:
+		said += "; containers of this host's Docker are on it"
+	default:
+		said += "; containers of this host's Docker are on " + v.HostStack
 	}
 	if n := len(r.Level); n > 0 {
 		said += fmt.Sprintf("; %s %s as well here", plural.And(r.Level), plural.Choose(n, "does", "do"))
@@ -199,45 +211,45 @@ func (v Facts) use(r *fact.Recommendation) string {
 func (v Facts) avoid(r *fact.Recommendation) string {
 	var said []string
 	if r.Confidence != fact.TooEarly {
-		said = plural.Words(v.Slow, func(b Behind) string {
+		said = plural.Words(v.StacksToAvoid, func(b SlowerStack) string {
 			return fmt.Sprintf("%s, %s as fast for %s", b.Stack, units.Percent(b.Ratio), b.Plain)
 		})
-		if v.SlowToo > 0 {
-			said = append(said, fmt.Sprintf("and %d more", v.SlowToo))
+		if v.MoreToAvoid > 0 {
+			said = append(said, fmt.Sprintf("and %d more", v.MoreToAvoid))
 		}
 	}
-	if len(v.Answered) > 0 {
-		said = append(said, answeredFor(v.Answered)+": memory answered there, not the device")
+	if len(v.AnsweredByMemory) > 0 {
+		said = append(said, answeredFor(v.AnsweredByMemory)+": memory answered there, not the device")
 	}
 	return strings.Join(said, "; ")
 }
 
 // next says what to check next; "" for nothing.
 func (v Facts) next(r *fact.Recommendation) string {
-	in := fmt.Sprintf("in about %s", plural.Count(v.Minutes, "minute"))
+	in := fmt.Sprintf("in about %s", plural.Count(v.CommandMinutes, "minute"))
 	switch {
-	case v.Carries != nil || v.Offered != nil || v.Shared != nil || v.Policed != nil || v.Levelled != nil:
+	case v.LoadLine != nil || v.Overload != nil || v.Tenants != nil || v.Policies != nil || v.Levels != nil:
 		return v.nextOfMixes(r, in)
-	case v.Elsewhere != nil && r.Command != "":
+	case v.ImportedClasses != nil && r.Command != "":
 		return "what other hosts and numbers would do, by a model of it: " + r.Command
 	case v.Name == "":
 		return ""
 	case r.Command != "" && r.Confidence == fact.TooEarly:
 		return fmt.Sprintf("%s, this would settle it: %s", in, r.Command)
 	case r.Command != "":
-		return fmt.Sprintf("%s, this would tell more: %s", in, r.Command)
-	case v.Busy && !v.Imported:
-		return "the same again when the host is quiet: plimsoll doctor tells how busy it is"
+		return fmt.Sprintf("%s, this would show more: %s", in, r.Command)
+	case v.HostBusy && !v.Imported:
+		return "the same again when the host is quiet: plimsoll doctor shows how busy it is"
 	case v.Imported:
 		return "the numbers come from files: measure here to have them checked"
-	case v.Better != nil:
-		return fmt.Sprintf("a data volume on %s: on the host it is faster, and no container was measured on it", v.Better.Stack)
-	case v.Lab:
+	case v.FasterOnHost != nil:
+		return fmt.Sprintf("a data volume on %s: on the host it is faster, and no container was measured on it", v.FasterOnHost.Stack)
+	case v.InLab:
 		return "measure on real hardware: the lab's drives are emulated"
-	case v.Loop && v.Experiment != "":
-		return fmt.Sprintf("for a drive's own numbers, as on loop devices only ratios hold: plimsoll run %s --on /dev/DEVICE "+
-			"--destroy /dev/DEVICE", v.Experiment)
-	case !v.Containers && !v.Directory:
+	case v.OnLoopDevice && v.Experiment != "":
+		return fmt.Sprintf("for a drive's own numbers, as on loop devices only ratios hold: %s",
+			printable.AsRoot("run", v.Experiment, "--on", "/dev/DEVICE", "--destroy", "/dev/DEVICE"))
+	case !v.ContainersMeasured && !v.OnDirectory:
 		return "add > volume to the best stacks: none was measured from inside a container"
 	}
 	return ""
@@ -246,13 +258,13 @@ func (v Facts) next(r *fact.Recommendation) string {
 // nextOfMixes says what is open of a verdict on mixes, and gives the command that would settle it.
 func (v Facts) nextOfMixes(r *fact.Recommendation, in string) string {
 	open := ""
-	if v.Carries != nil {
-		open = v.Carries.Next()
+	if v.LoadLine != nil {
+		open = v.LoadLine.Next()
 	}
-	if v.Offered != nil && v.Offered.Overload.Next > 0 {
-		open = fmt.Sprintf("offer %s operations a second too", units.Rate(v.Offered.Overload.Next))
+	if v.Overload != nil && v.Overload.Overload.Next > 0 {
+		open = fmt.Sprintf("offer %s operations a second too", units.Rate(v.Overload.Overload.Next))
 	}
-	if open == "" && r.Confidence != fact.Sure && (v.Shared == nil || v.Shared.Known()) {
+	if open == "" && r.Confidence != fact.Sure && (v.Tenants == nil || v.Tenants.Known()) {
 		open = "bring it up more often: what is open gets narrower"
 	}
 	var said []string
@@ -272,9 +284,9 @@ func (v Facts) nextOfMixes(r *fact.Recommendation, in string) string {
 func doubt(d fact.Doubt) string {
 	switch d.Kind {
 	case fact.DoubtFew:
-		return fmt.Sprintf("it takes %d bring-ups to tell stacks from each other, and there is one with %d", d.Needed, d.BringUps)
+		return fmt.Sprintf("it takes %d setups to distinguish stacks, and there is one with %d", d.Needed, d.BringUps)
 	case fact.DoubtOpen:
-		return fmt.Sprintf("it cannot be told from %s so far", plural.And(d.Stacks))
+		return fmt.Sprintf("it cannot be distinguished from %s so far", plural.And(d.Stacks))
 	case fact.DoubtFaster:
 		return fmt.Sprintf("under %s, %s is faster", d.Workload, plural.And(d.Stacks))
 	case fact.DoubtTwins:

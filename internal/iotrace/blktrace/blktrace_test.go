@@ -108,8 +108,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	m := NewMerge([]*Reader{NewReader("0", f[0]), NewReader("1", f[1]), NewReader("2", f[2])},
 		func(err error) { t.Error(err) })
 	for records := m.Next(); len(records) > 0; records = m.Next() {
-		for _, shared := range records {
-			r := *shared
+		for _, r := range records {
 			r.PDU = slices.Clone(r.PDU)
 			got = append(got, r)
 		}
@@ -171,9 +170,7 @@ func TestFillGivesWhatNextGives(t *testing.T) {
 		var want, got []Record
 		m := merge()
 		for records := m.Next(); len(records) > 0; records = m.Next() {
-			for _, r := range records {
-				want = keep(want, []Record{*r})
-			}
+			want = keep(want, records)
 		}
 		m = merge()
 		for {
@@ -294,6 +291,8 @@ func TestDamageIsNamedAndPassedOver(t *testing.T) {
 		}, 9*300 - 1, at(4), 48, "other records in it"},
 		"no cgroup": {func(b []byte) []byte { b[at(4)+29] |= 1; return b }, 8, at(4), 48, "lacks the cgroup"},
 		"not a capture": {func([]byte) []byte { return []byte(strings.Repeat("hello\n", 100000)) }, 0, 0, 600000,
+			"this is text"},
+		"nothing of a capture": {func([]byte) []byte { return []byte(strings.Repeat("\x00\x01\x02\x03", 1000)) }, 0, 0, 4000,
 			"no record"},
 	} {
 		got, wrong := read(t, bytes.NewReader(c.damage(slices.Clone(whole))))

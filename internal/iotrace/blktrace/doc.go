@@ -8,6 +8,7 @@
 // by data of the action's own, the PDU. Reader takes both versions and both
 // orders, and goes on behind what is damaged. Merge gives several files as one
 // in the order of time. Writer writes version 7, which blkparse and btt read.
+// Reader takes the text that blkparse prints by default, too.
 //
 // The format has no event for a request's submission to an NVMe device. Ours
 // is driver's data, which blkparse passes on and btt skips: see Submit.

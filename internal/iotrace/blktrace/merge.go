@@ -7,82 +7,91 @@ import (
 	"math/bits"
 )
 
-// Merge gives the records of several files in the order of time, those of one
-// file in its own order, and what is at the same time in the order of the
-// files. It holds a few records of each.
+// Merge yields the records of several files ordered by time. It keeps the order within a file, and takes records of
+// equal time in the order of the files.
 //
-// The files play a tournament for who has the next record: each node of a tree
-// keeps who lost there, and who won all has only the nodes on its way to pass
-// again. Who wins a match can hardly be predicted, so it is played without a branch.
+// The files play a tournament for who has the next record: each node of a tree keeps who lost there, and who won all
+// has only the nodes on its way to pass again. A player is one number, the time above the number of the file, so that
+// a match, whose winner can hardly be predicted, is played without a branch. Most records are decoded when they have
+// won, from the file's bytes.
 type Merge struct {
-	files  []*file
-	nodes  []player // from 1 on: those below n are 2n and 2n+1, and then the files
-	winner player
-	used   bool // the winner's records are given out
-	batch  []*Record
-	damage func(error)
+	files    []*file
+	nodes    []uint64 // players, from 1 on: those below n are 2n and 2n+1, and then the files
+	winner   uint64
+	fileBits int
+	base     uint64 // time of a player's lowest number
+	used     bool   // the winner's file must be read further
+	batch    []Record
+	damage   func(error)
 }
-
-// player is a file in the tournament.
-type player struct {
-	time uint64 // of its next record
-	file uint64 // its number; with ended, at its end
-}
-
-const ended = 1 << 32
 
 type file struct {
-	reader  *Reader
+	*Reader
 	records []Record // read, and not yet given out
-	buf     [64]Record
+	buf     []Record // for them
 }
 
 // NewMerge begins to merge. Errors other than io.EOF go to damage, with the
 // reading going on where it can.
 func NewMerge(readers []*Reader, damage func(error)) *Merge {
-	m := &Merge{damage: damage, batch: make([]*Record, 0, 256)}
-	width := 1
-	for width < len(readers) {
-		width *= 2
+	m := &Merge{damage: damage, batch: make([]Record, 256), fileBits: bits.Len(uint(max(1, len(readers)) - 1))}
+	width := 1 << m.fileBits
+	times := make([]uint64, width)
+	base := uint64(math.MaxUint64)
+	there := make([]bool, width)
+	for i, r := range readers {
+		r.block = min(max(leastBlock, sharedBlocks/len(readers)), r.block)
+		m.files = append(m.files, &file{Reader: r})
+		times[i], there[i] = m.next(m.files[i])
+		if there[i] {
+			base = min(base, times[i])
+		}
 	}
-	m.nodes = make([]player, width)
-	winners := make([]player, 2*width) // of each node, and the files
+	// Years lie on either side: what is beyond is damage, and comes first or last.
+	m.base = base - min(base, 1<<(63-m.fileBits))
+	m.nodes = make([]uint64, width)
+	winners := make([]uint64, 2*width) // of each node, and the files
 	for i := range width {
-		winners[width+i] = player{math.MaxUint64, uint64(i) | ended}
-		if i < len(readers) {
-			f := &file{reader: readers[i]}
-			m.files = append(m.files, f)
-			winners[width+i] = m.next(i)
+		winners[width+i] = m.player(times[i], i)
+		if !there[i] {
+			winners[width+i] = m.ended() | uint64(i)
 		}
 	}
 	for n := width - 1; n > 0; n-- {
-		winners[n], m.nodes[n] = winners[2*n], winners[2*n+1]
-		if m.nodes[n].before(winners[n]) {
-			winners[n], m.nodes[n] = m.nodes[n], winners[n]
-		}
+		winners[n], m.nodes[n] = min(winners[2*n], winners[2*n+1]), max(winners[2*n], winners[2*n+1])
 	}
 	m.winner = winners[1]
 	return m
 }
 
-func (p player) before(o player) bool {
-	return p.time < o.time || p.time == o.time && p.file < o.file
+// ended is the least player whose file has ended.
+func (m *Merge) ended() uint64 { return ^uint64(0) << m.fileBits }
+
+// player returns a file's number in the tournament.
+func (m *Merge) player(time uint64, file int) uint64 {
+	time = min(max(time, m.base)-m.base, ^uint64(0)>>m.fileBits-1)
+	return time<<m.fileBits | uint64(file)
 }
 
-// next reads records of a file that has none left, and returns how it plays on.
-func (m *Merge) next(i int) player {
-	f := m.files[i]
-	f.records = f.buf[:m.read(f, f.buf[:])]
-	if len(f.records) == 0 {
-		return player{math.MaxUint64, uint64(i) | ended}
+// next reads a file that has no record at hand, and returns the time of its next one; ok is false at its end.
+func (m *Merge) next(f *file) (time uint64, ok bool) {
+	if time, ok = f.more(); ok {
+		return time, true
 	}
-	return player{f.records[0].Time, uint64(i)}
+	if f.buf == nil {
+		f.buf = make([]Record, 64)
+	}
+	f.records = f.buf[:m.read(f.Reader, f.buf)]
+	if len(f.records) == 0 {
+		return 0, false
+	}
+	return f.records[0].Time, true
 }
 
 // read reads records of a file, and returns how many; 0 at its end.
-func (m *Merge) read(f *file, records []Record) int {
+func (m *Merge) read(r *Reader, records []Record) int {
 	for {
-		n, err := f.reader.Read(records)
+		n, err := r.Read(records)
 		if err == nil {
 			return n
 		}
@@ -97,59 +106,60 @@ func (m *Merge) read(f *file, records []Record) int {
 	}
 }
 
-// Next gives the next records, at least one, which are good until the next
-// call; none at the end.
-func (m *Merge) Next() []*Record { return m.take(cap(m.batch)) }
+// Next returns the next records, at least one, which are valid until the next call; none at the end.
+func (m *Merge) Next() []Record { return m.batch[:m.Fill(m.batch)] }
 
-// take gives at most so many records. It ends where a file has to be read on,
-// which takes those before from their places.
-func (m *Merge) take(most int) []*Record {
-	m.batch = m.batch[:0]
+// Fill stores the next records, at least one, and returns their number; 0 at the end. Their PDUs are valid until the
+// next call: it ends where a file must be read further, which moves its earlier records.
+func (m *Merge) Fill(records []Record) (n int) {
+	if m.used && len(m.files) == 1 {
+		return m.read(m.files[0].Reader, records)
+	}
 	if m.used {
 		m.used = false
-		m.play(m.next(int(m.winner.file)))
+		i := int(m.winner & (1<<m.fileBits - 1))
+		if time, ok := m.next(m.files[i]); ok {
+			m.replay(m.player(time, i))
+		} else {
+			m.replay(m.ended() | uint64(i))
+		}
 	}
-	for len(m.batch) < most && m.winner.file < ended {
-		i := m.winner.file
+	for n < len(records) && m.winner < m.ended() {
+		i := int(m.winner & (1<<m.fileBits - 1))
 		f := m.files[i]
-		m.batch = append(m.batch, &f.records[0])
-		f.records = f.records[1:]
+		var time uint64
+		var ok bool
 		if len(f.records) == 0 {
+			time, ok = f.take(&records[n])
+		} else {
+			time, ok = f.takeRead(&records[n])
+		}
+		n++
+		if !ok {
 			m.used = true
 			break
 		}
-		m.play(player{f.records[0].Time, i})
+		m.replay(m.player(time, i))
 	}
-	return m.batch
+	return n
 }
 
-// play has the winner's file play again.
-func (m *Merge) play(p player) {
+// takeRead is take for records that are read already.
+func (f *file) takeRead(r *Record) (next uint64, ok bool) {
+	*r = f.records[0]
+	f.records = f.records[1:]
+	if len(f.records) > 0 {
+		return f.records[0].Time, true
+	}
+	return f.peek()
+}
+
+// replay plays the matches of a file again, with its new player.
+func (m *Merge) replay(p uint64) {
 	nodes := m.nodes
-	for n := (uint64(len(nodes)) + p.file&(ended-1)) >> 1; n > 0; n >>= 1 {
+	for n := (uint64(len(nodes)) + p&uint64(len(nodes)-1)) >> 1; n > 0; n >>= 1 {
 		o := &nodes[n&uint64(len(nodes)-1)]
-		_, less := bits.Sub64(o.file, p.file, 0)
-		_, less = bits.Sub64(o.time, p.time, less)
-		swap := -less // all bits where the other one is before
-		time, file := (o.time^p.time)&swap, (o.file^p.file)&swap
-		o.time ^= time
-		o.file ^= file
-		p.time ^= time
-		p.file ^= file
+		p, *o = min(p, *o), max(p, *o)
 	}
 	m.winner = p
-}
-
-// Fill copies the next records, at least one, and returns how many; 0 at the end.
-// Their PDUs are good until the next call. Of a single file it is faster than Next
-// for who keeps records.
-func (m *Merge) Fill(records []Record) int {
-	if len(m.files) == 1 && m.used {
-		return m.read(m.files[0], records)
-	}
-	next := m.take(min(len(records), cap(m.batch)))
-	for i, r := range next {
-		records[i] = *r
-	}
-	return len(next)
 }

@@ -5,11 +5,9 @@ import (
 	"strconv"
 )
 
-// MayBe tells whether the kernel may have given a device this name: name and
-// number, of the form that records have, belong together. blktrace names a
-// capture after its device, unless it is told otherwise; records have the number
-// alone.
-func MayBe(name string, device uint32) bool {
+// NameMatches reports whether a device of this number may have this kernel name. blktrace names a capture after its
+// device by default, while records have the number alone.
+func NameMatches(name string, device uint32) bool {
 	major, minor := device>>20, device&0xfffff
 	if extendedName.MatchString(name) {
 		return major == 259 // numbered as they come
@@ -31,7 +29,7 @@ func MayBe(name string, device uint32) bool {
 	case m[1] == "sd": // 16 majors of 16 disks each, and then the same again
 		return major == scsiMajors[disk>>4&15] && minor == disk&15*minors|disk&^0xff|part
 	default:
-		return dynamic(major) && minor == disk*minors+part
+		return isDynamicMajor(major) && minor == disk*minors+part
 	}
 }
 
@@ -49,12 +47,11 @@ func numberedMajor(kind string, major uint32) bool {
 	case "md":
 		return major == 9
 	}
-	return dynamic(major)
+	return isDynamicMajor(major)
 }
 
-// dynamic tells majors that a kernel gives to drivers as they come, and that
-// of Xen's disks.
-func dynamic(major uint32) bool { return major == 202 || major >= 234 && major <= 254 }
+// isDynamicMajor reports whether the kernel assigns a major number to drivers dynamically, or to Xen's disks.
+func isDynamicMajor(major uint32) bool { return major == 202 || major >= 234 && major <= 254 }
 
 // letters is the number of a disk: a is 0, z 25, aa 26.
 func letters(name string) (n uint32) {

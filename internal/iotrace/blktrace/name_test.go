@@ -18,7 +18,7 @@ func TestNamesAndNumbersBelongTogether(t *testing.T) {
 		{"nvme0n1", 259, 5, true}, {"nvme0c1n1", 259, 2, true}, {"nvme0n1p2", 259, 2, true}, {"nvme0n1", 8, 0, false},
 		{"trace", 8, 0, false}, {"", 8, 0, false}, {"nvme-big", 259, 0, false}, {"sda-idle", 8, 0, false},
 	} {
-		if got := MayBe(c.name, DeviceNumber(c.major, c.minor)); got != c.want {
+		if got := NameMatches(c.name, DeviceNumber(c.major, c.minor)); got != c.want {
 			t.Errorf("%d:%d may be %q: %v", c.major, c.minor, c.name, got)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"math/bits"
 )
 
-// FormatError says what is wrong with a capture, and where.
+// FormatError describes damage at one place of a capture.
 type FormatError struct {
 	File    string
 	Offset  int64 // of the first wrong byte, from the file's start
@@ -20,45 +20,53 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("%s: at byte %d: %s; %d bytes are passed over", e.File, e.Offset, e.Reason, e.Skipped)
 }
 
-// readBuffer is small, so that those of many files fit into the processor's
-// caches; records that need more room are rare, and get it.
+// A Reader reads blocks of blockSize. Those of many files that are merged share sharedBlocks, so that they fit into the
+// processor's caches. Records that need more room are rare, and get it.
 const (
-	readBuffer = 64 << 10
-	maxRecord  = header8 + 1<<16
+	blockSize    = 64 << 10
+	leastBlock   = 12 << 10
+	sharedBlocks = 640 << 10
+	maxRecord    = header8 + 1<<16
 )
 
 // Reader reads the records of one file.
 type Reader struct {
 	name     string
 	from     io.Reader
+	block    int // bytes that are read at once
 	buf      []byte
 	pos, end int
 	base     int64 // offset of buf[0]
+	size     int   // of the record that peek found
 	err      error // of from; io.EOF at its end
 
-	lastTime   uint64
+	lastTime uint64
+	// number of records older than the one before them
 	disordered uint64
+
+	begun bool
+	text  *text // of blkparse; nil for a capture
 }
 
 // NewReader makes a Reader of a file; its name is for errors.
 func NewReader(name string, from io.Reader) *Reader {
-	return &Reader{name: name, from: from, buf: make([]byte, readBuffer)}
+	return &Reader{name: name, from: from, block: blockSize}
 }
 
 // Name is the file's name.
 func (d *Reader) Name() string { return d.name }
 
-// Offset is where the next record begins.
+// Offset returns the offset at which the next record begins.
 func (d *Reader) Offset() int64 { return d.base + int64(d.pos) }
 
-// Disordered is how many records were older than the one before them.
+// Disordered returns the number of records that were older than the one before them.
 func (d *Reader) Disordered() uint64 { return d.disordered }
 
 // fill makes n bytes available where the file has them.
 func (d *Reader) fill(n int) bool {
 	for d.end-d.pos < n && d.err == nil {
 		if n > len(d.buf) {
-			d.buf = append(d.buf, make([]byte, n-len(d.buf))...)
+			d.buf = append(d.buf, make([]byte, max(n, d.block)-len(d.buf))...)
 		}
 		if d.pos > 0 {
 			copy(d.buf, d.buf[d.pos:d.end])
@@ -78,6 +86,16 @@ func (d *Reader) fill(n int) bool {
 // FormatError, the next call goes on behind the damage; any other error is of
 // reading the file, and final.
 func (d *Reader) Read(records []Record) (n int, err error) {
+	if !d.begun {
+		d.begun = true
+		d.fill(header7)
+		if isText(d.buf[d.pos:min(d.end, d.pos+header7)]) {
+			d.text = &text{names: map[uint32]string{}}
+		}
+	}
+	if d.text != nil {
+		return d.readText(records)
+	}
 	for n = d.plain(records); n < len(records); n += d.plain(records[n:]) {
 		if d.end-d.pos < maxRecord {
 			if n > 0 {
@@ -94,35 +112,33 @@ func (d *Reader) Read(records []Record) (n int, err error) {
 			}
 		}
 		size := parse(d.buf[d.pos:d.end], &records[n])
-		if size <= 0 || size > header8+longPDU && d.swallows(size) {
+		if size <= 0 || size > header8+longPDU && d.hidesRecord(size) {
 			if n > 0 {
 				break
 			}
-			return 0, d.damaged(size)
+			return 0, d.skipDamage(size)
 		}
 		d.pos += size
-		d.check(&records[n])
+		d.countDisorder(&records[n])
 		n++
 	}
 	return n, nil
 }
 
-// plain reads records of the kind that nearly all are: whole ones of version 7
-// in the byte order of most processors, without a cgroup. It returns how many
-// there are before another one, which parse may know.
+// plain reads records of the kind that nearly all are, and returns how many there are before another one, which parse
+// may know.
 func (d *Reader) plain(records []Record) int {
 	buf := d.buf[d.pos:d.end]
 	last := d.lastTime
 	n := 0
-	for n < len(records) && len(buf) >= header7 {
-		h := (*[header7]byte)(buf)
-		size := header7 + int(binary.LittleEndian.Uint16(h[46:]))
-		if binary.LittleEndian.Uint32(h[0:]) != magic|version7 || h[29]&1 != 0 || size > min(len(buf), header8+longPDU) {
+	for n < len(records) {
+		size := plainSize(buf)
+		if size == 0 {
 			break
 		}
 		r := &records[n]
 		n++
-		parse7(h, r)
+		parse7((*[header7]byte)(buf), r)
 		r.Cgroup, r.PDU = 0, buf[header7:size]
 		buf = buf[size:]
 		if r.Time < last {
@@ -135,8 +151,55 @@ func (d *Reader) plain(records []Record) int {
 	return n
 }
 
-// check counts what the order of records tells.
-func (d *Reader) check(r *Record) {
+// plainSize returns the size of a plain record at the start of b: a whole one of version 7 in the byte order of most
+// processors, without a cgroup. It is 0 for any other one.
+func plainSize(b []byte) int {
+	if len(b) < header7 {
+		return 0
+	}
+	h := (*[header7]byte)(b)
+	size := header7 + int(binary.LittleEndian.Uint16(h[46:]))
+	if binary.LittleEndian.Uint32(h[0:]) != magic|version7 || h[29]&1 != 0 || size > min(len(b), header8+longPDU) {
+		return 0
+	}
+	return size
+}
+
+// peek returns the time of the next record, where that is a plain one and was read.
+func (d *Reader) peek() (time uint64, ok bool) {
+	d.size = plainSize(d.buf[d.pos:d.end])
+	if d.size == 0 {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(d.buf[d.pos+8:]), true
+}
+
+// take reads the record that peek found, and peeks at the one behind it.
+func (d *Reader) take(r *Record) (next uint64, ok bool) {
+	b := d.buf[d.pos:d.end]
+	parse7((*[header7]byte)(b), r)
+	r.Cgroup, r.PDU = 0, b[header7:d.size]
+	d.countDisorder(r)
+	b = b[d.size:]
+	d.pos += d.size
+	d.size = plainSize(b)
+	if d.size == 0 {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(b[8:]), true
+}
+
+// more is peek with more of the file; before the first record, what kind of file it is must be known.
+func (d *Reader) more() (time uint64, ok bool) {
+	if !d.begun || d.text != nil {
+		return 0, false
+	}
+	d.fill(header8 + longPDU)
+	return d.peek()
+}
+
+// countDisorder compares a record with the one before it, and counts those out of order.
+func (d *Reader) countDisorder(r *Record) {
 	if r.Time < d.lastTime {
 		d.disordered++
 	}
@@ -155,14 +218,14 @@ const (
 // cgroup's id. Messages have more.
 const longPDU = 24
 
-// swallows tells whether the data of a record at the present place, which is
-// size bytes long with it, has another record in it that is followed by one:
-// then its length is damaged, and believing it would lose them.
-func (d *Reader) swallows(size int) bool {
+// hidesRecord reports whether the payload of the record at the present place, size bytes long with its header,
+// contains another record that is followed by one. Then the length is damaged, and skipping the payload would lose
+// these records.
+func (d *Reader) hidesRecord(size int) bool {
 	data := d.buf[d.pos+header7 : d.end]
 	var r Record
 	for at := 0; at < size-header7 && at+header7 <= len(data); at++ {
-		if begins(data[at:]) && leads(data[at:], &r) {
+		if hasMagic(data[at:]) && startsRecord(data[at:], &r) {
 			return true
 		}
 	}
@@ -172,7 +235,7 @@ func (d *Reader) swallows(size int) bool {
 // parse reads the record at the start of b and returns its size.
 func parse(b []byte, r *Record) int {
 	if len(b) < header7 {
-		return kind(b)
+		return damageKind(b)
 	}
 	var pdu, size int
 	switch binary.LittleEndian.Uint32(b) {
@@ -198,7 +261,7 @@ func parse(b []byte, r *Record) int {
 			parse8(b, binary.BigEndian, r)
 			pdu, size = int(binary.BigEndian.Uint16(b[50:])), header8
 		default:
-			return kind(b)
+			return damageKind(b)
 		}
 	}
 	if pdu == 0 && r.Action&cgroupFlag == 0 {
@@ -245,7 +308,7 @@ func parse8(b []byte, order binary.ByteOrder, r *Record) {
 	r.Error = order.Uint16(b[48:])
 }
 
-// parsePDU takes the data behind a header, and a cgroup's id off its front.
+// parsePDU takes the payload behind a header, and a cgroup's id off its front.
 func parsePDU(b []byte, header, pdu int, r *Record) int {
 	if len(b) < header+pdu {
 		return truncated
@@ -267,8 +330,8 @@ func parsePDU(b []byte, header, pdu int, r *Record) int {
 	return header + pdu
 }
 
-// kind tells what is at b, where no record is.
-func kind(b []byte) int {
+// damageKind classifies the bytes at b, where no record begins.
+func damageKind(b []byte) int {
 	if len(b) < 4 {
 		return truncated
 	}
@@ -286,8 +349,8 @@ func kind(b []byte) int {
 
 const wrongLength = "a record whose length is damaged: it has other records in it, or goes beyond the file's end"
 
-// damaged passes over what is no record.
-func (d *Reader) damaged(kind int) error {
+// skipDamage skips bytes up to the next plausible record.
+func (d *Reader) skipDamage(kind int) error {
 	e := &FormatError{File: d.name, Offset: d.Offset()}
 	switch kind {
 	case noMagic:
@@ -304,7 +367,7 @@ func (d *Reader) damaged(kind int) error {
 	for {
 		d.pos++ // what is here was no record
 		for d.end-d.pos >= header7 || d.fill(header7) {
-			if begins(d.buf[d.pos:d.end]) {
+			if hasMagic(d.buf[d.pos:d.end]) {
 				break
 			}
 			d.pos++
@@ -334,28 +397,25 @@ func (d *Reader) version() byte {
 	return b[0]
 }
 
-// begins tells whether b, of at least four bytes, may be the beginning of a
-// record.
-func begins(b []byte) bool {
+// hasMagic reports whether b, of at least four bytes, may be the start of a record.
+func hasMagic(b []byte) bool {
 	m := binary.LittleEndian.Uint32(b)
 	return m == magic|version7 || m == magic|version8 ||
 		bits.ReverseBytes32(m) == magic|version7 || bits.ReverseBytes32(m) == magic|version8
 }
 
-// plausible tells whether a record begins here that another one, or the end,
-// follows.
+// plausible reports whether a record begins here and is followed by another one or by the end.
 func (d *Reader) plausible() bool {
 	d.fill(2 * maxRecord)
-	return leads(d.buf[d.pos:d.end], new(Record))
+	return startsRecord(d.buf[d.pos:d.end], new(Record))
 }
 
-// leads tells whether b begins with a record that another one, or the end,
-// follows. It uses r.
-func leads(b []byte, r *Record) bool {
+// startsRecord reports whether b starts with a record that is followed by another one or by the end. It overwrites r.
+func startsRecord(b []byte, r *Record) bool {
 	size := parse(b, r)
 	if size <= 0 {
 		return false
 	}
 	rest := b[size:]
-	return len(rest) < 4 || kind(rest) == truncated || parse(rest, r) > 0
+	return len(rest) < 4 || damageKind(rest) == truncated || parse(rest, r) > 0
 }

@@ -24,8 +24,7 @@ type Record struct {
 	PDU []byte
 }
 
-// Action is what happened and to what: an event in the low byte, categories
-// from bit 16.
+// Action is the type of a record: an event in the low byte, categories from bit 16.
 type Action uint64
 
 // The events of a request or bio.
@@ -98,17 +97,16 @@ const (
 	SubmitPDU = "plims:N\x00"
 )
 
-// NamePrefix begins a message (NoteMessage|CatNotify) that tells the kernel's
-// name of the record's device, which follows.
+// NamePrefix begins a message (NoteMessage|CatNotify) that holds the kernel name of the record's device.
 const NamePrefix = "plimsoll device "
 
 // Event is the event without categories.
 func (a Action) Event() Action { return a & 0xff }
 
-// IsNote tells notes from events.
+// IsNote reports whether the record is a note, and not an event.
 func (a Action) IsNote() bool { return a&CatNotify != 0 }
 
-// IsSubmit tells whether a request was given to its NVMe device.
+// IsSubmit reports whether the record is the submission of a request to its NVMe device.
 func (r *Record) IsSubmit() bool {
 	return r.Action.Event() == DriverData && string(r.PDU) == SubmitPDU
 }
@@ -119,7 +117,7 @@ func (r *Record) Errno() int32 {
 	return max(e, -e)
 }
 
-// RemappedFrom is where a Remap came from: device and sector.
+// RemappedFrom returns the device and sector that a Remap came from.
 func (r *Record) RemappedFrom() (device uint32, sector uint64, ok bool) {
 	if r.Action.Event() != Remap || len(r.PDU) < 16 {
 		return 0, 0, false
@@ -157,8 +155,7 @@ func DeviceNumber(major, minor uint32) uint32 { return major<<20 | minor&0xfffff
 // MajMin writes a record's device as "MAJ:MIN".
 func MajMin(device uint32) string { return fmt.Sprintf("%d:%d", device>>20, device&0xfffff) }
 
-// DeviceName is the kernel's name of the record's device, where a message of a
-// recorder of ours tells it.
+// DeviceName returns the kernel name of the record's device, if the record is a recorder's message with it.
 func (r *Record) DeviceName() (string, bool) {
 	if r.Action.Event() != NoteMessage || !r.Action.IsNote() {
 		return "", false

@@ -40,8 +40,7 @@ func NewWriter(open func(cpu uint32) (io.Writer, error)) *Writer {
 	return &Writer{open: open, cpus: map[uint32]*cpuFile{}}
 }
 
-// maxCPU is far above what Linux can be built for, and bounds what a wrong
-// number makes Flush do.
+// maxCPU bounds the number of files that Flush opens for a damaged CPU number. It is far above Linux's own limit.
 const maxCPU = 1 << 14
 
 func (w *Writer) cpu(n uint32) (*cpuFile, error) {
@@ -114,9 +113,8 @@ func (f *cpuFile) flush() error {
 	return err
 }
 
-// Flush writes what is buffered, and asks for the files of CPUs below the
-// highest that had no record: blkparse takes the first one that is not there
-// for the end.
+// Flush writes buffered records, and creates empty files for CPUs below the highest one: blkparse stops at the first
+// missing file.
 func (w *Writer) Flush() error {
 	if len(w.cpus) == 0 {
 		return nil

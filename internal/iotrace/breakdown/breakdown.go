@@ -9,55 +9,52 @@ import (
 	"plimsoll/internal/result"
 )
 
-// Input is what a trial gives.
+// Input is the data of one trial.
 type Input struct {
 	Account *iotrace.Account
 	Calls   bool // the recorder followed system calls
 
-	// Owns tells whose requests are the application's.
+	// Owns reports whether an owner's requests are the application's.
 	Owns func(iotrace.Owner) bool
 
-	// Saw is what the application says of its I/Os, and Share the share of them
-	// that Saw is about: below 1 where it leaves a ramp out that the account has.
+	// Saw is the application's own measurement. Share is the part of its I/Os that Saw covers: below 1 where it
+	// leaves out a ramp that the account includes.
 	Saw   result.Measurement
 	Share float64
 
 	// Devices are the stack's, the top first.
 	Devices []result.Device
 
-	// Target is what the host that holds a remote device says; nil where nobody
-	// does, or nothing is remote.
+	// Target is the target's side of the requests; nil where the device is local or its host does not report it.
 	Target *Target
 }
 
-// Target is what was completed meanwhile where a remote device is, as the host
-// that holds it tells.
+// Target holds the requests that completed at the host of a remote device during the trial.
 type Target struct {
 	Read, Write Completed
-	Lost        uint64 // requests that it could not record
+	Lost        uint64 // requests that the target's recorder missed
 }
 
-// Completed are requests and the time that they took, of all together.
+// Completed counts requests and their total time.
 type Completed struct {
 	Requests uint64
 	NS       float64 // in the device
 
-	// What the target recorded of its own requests, which the above then are of; nil
-	// where it did not.
+	// Recorded is set where the target recorded its own requests, which the counts above are then of.
 	Recorded *Recorded
 }
 
-// Recorded is what requests took at their target.
+// Recorded splits the time of requests at their target.
 type Recorded struct {
 	WholeNS    float64 // of all of them, from the arrival of a command
-	Passed     uint64  // requests that came to a device
+	Passed     uint64  // requests that reached a device
 	Own        uint64  // of these, that did not have to wait for the network,
-	SoftwareNS float64 // and what the target's software took of them
+	SoftwareNS float64 // the part of the time spent in the target's software
 }
 
-// least is the share of I/Os that must have been seen in a system call for
-// what is left of the application's time to be its own.
-const least = 0.98
+// minCallShare is the share of I/Os that must have been seen in a system call. Below it, the rest of the
+// application's latency cannot be called its own time.
+const minCallShare = 0.98
 
 // Join makes the trace of a trial.
 func Join(in Input) *result.Trace {
@@ -72,7 +69,7 @@ func Join(in Input) *result.Trace {
 	}
 	j.out.Read = j.direction(iotrace.Read, "read", in.Saw.Operation(result.Read))
 	j.out.Write = j.direction(iotrace.Write, "write", in.Saw.Operation(result.Write))
-	j.out.Served = served(a, in.Owns)
+	j.out.Served = countServed(a, in.Owns)
 	return j.out
 }
 
@@ -87,9 +84,8 @@ func (j *join) miss(format string, args ...any) {
 	}
 }
 
-// because adds what the recorder says of an interval that is missed. The rest
-// of what it does not know is of no part.
-func (j *join) because(i iotrace.Interval) {
+// addMissingReason adds the recorder's reason for a missing interval that a part needs.
+func (j *join) addMissingReason(i iotrace.Interval) {
 	for _, why := range j.Account.Missing {
 		if strings.Contains(why, i.String()) {
 			j.miss("%s", why)
@@ -137,8 +133,8 @@ func (j *join) direction(op iotrace.Op, name string, saw result.Operation) *resu
 	return b
 }
 
-// often is how many flushes for each write are told of.
-const often = 0.01
+// minFlushShare is the number of flushes per write from which they are reported.
+const minFlushShare = 0.01
 
 // parts adds parts to a breakdown.
 type parts struct {
@@ -149,8 +145,8 @@ type parts struct {
 	ios  float64 // as many as the account is about
 
 	waits   bool    // the application waits in the call that submits
-	flushes float64 // of the devices' caches, whoever asked for them
-	covered float64 // share of I/Os that had a request
+	flushes float64 // flushes of the devices' caches, requested by anyone
+	covered float64 // share of I/Os that led to a request
 	calls   float64 // share of I/Os whose system call is known
 }
 
@@ -164,19 +160,19 @@ func (p *parts) add(name result.PartName, ns float64, from string, of *iotrace.D
 	p.to.Parts = append(p.to.Parts, part)
 }
 
-// user is what the application's own code takes: its latency, or that of its
-// submission where it does not wait in the call, less the system call.
+// user adds the time in the application's own code: its latency, or its submission latency where it does not wait in
+// the call, less the system call.
 func (p *parts) user(saw result.Operation) {
 	call := p.own.of[iotrace.S2X]
 	switch {
 	case call == nil:
 		p.miss("%s: its system calls are not known: user and kernel are in the residue", p.name)
-		p.because(iotrace.S2X)
-	case p.calls < least:
+		p.addMissingReason(iotrace.S2X)
+	case p.calls < minCallShare:
 		p.miss("%s: only %.0f%% of its system calls led to a request: what the others took in user and kernel is in "+
 			"the residue", p.name, 100*p.calls)
 	case !p.waits:
-		p.ownCode(saw.Latency[result.Submission].MeanNS-p.calls*(call.MeanNS()+p.heldUp(call)),
+		p.ownCode(saw.Latency[result.Submission].MeanNS-p.calls*(call.MeanNS()+p.wakeupDelay(call)),
 			"submission less the system call")
 	default:
 		p.ownCode(saw.Latency[result.Total].MeanNS-p.calls*call.MeanNS(), "total less the system call")
@@ -193,7 +189,7 @@ func (p *parts) ownCode(ns float64, from string) {
 	switch {
 	case ns >= -nothing*p.to.TotalNS:
 		p.add(result.PartUser, ns, from, nil)
-	case split*least > 1:
+	case split*minCallShare > 1:
 		p.miss("%s: each I/O queued %.2f bios, some more than others, and parts are means of these: those of longer "+
 			"I/Os count too often, which is in the residue, as is user", p.name, split)
 	default:
@@ -201,11 +197,10 @@ func (p *parts) ownCode(ns float64, from string) {
 	}
 }
 
-// heldUp is how much longer than at best it took the application to get from
-// the submitting call to the one in which it waits. Scheduled away there, often
-// for the very thread that its I/O woke, it reads the clock late: what it calls
-// submission is the device's time too.
-func (p *parts) heldUp(call *iotrace.Dist) float64 {
+// wakeupDelay returns by how much longer than at best the application took from the submitting call to the call in
+// which it waits. It is often scheduled away there for the very thread that its I/O woke, and then reads the clock
+// late: its submission latency includes time of the device.
+func (p *parts) wakeupDelay(call *iotrace.Dist) float64 {
 	d := p.own.of[iotrace.X2W]
 	if d == nil || d.Count == 0 {
 		return 0
@@ -213,12 +208,11 @@ func (p *parts) heldUp(call *iotrace.Dist) float64 {
 	return (d.MeanNS() - float64(d.MinNS)) * min(1, float64(d.Count)/float64(call.Count))
 }
 
-// slipped is the share of the latency by which the way back may be longer than
-// all that is left for it.
-const slipped = 0.1
+// maxOverrun is the share of the latency by which the way back may exceed the time left for it.
+const maxOverrun = 0.1
 
-// atMost is what is left of the latency for the way back.
-func (p *parts) atMost() float64 {
+// remaining returns the latency not yet attributed to a part, which bounds the way back.
+func (p *parts) remaining() float64 {
 	before := p.own.of[iotrace.S2Q].MeanNS() + p.own.of[iotrace.Q2D].MeanNS() + p.own.of[iotrace.D2C].MeanNS()
 	return max(0, p.to.TotalNS-p.covered*before)
 }
@@ -231,26 +225,26 @@ func (p *parts) kernel() {
 		return // without calls, nothing is known of completions either
 	}
 	returned := min(1, (float64(p.own.count(iotrace.C2R))+float64(p.Account.Lost))/float64(p.own.requests))
-	if split := float64(p.own.requests) / p.ios; !p.waits && split*least > 1 {
+	if split := float64(p.own.requests) / p.ios; !p.waits && split*minCallShare > 1 {
 		// The kernel's events tell which request is complete, and not which I/O.
 		returned, back = 0, nil
 		p.miss("%s: each I/O became %.2f requests: when the application got its completions is not known, and in the "+
 			"residue", p.name, split)
-	} else if !p.waits && p.covered*returned*back.MeanNS() > p.atMost()+slipped*p.to.TotalNS {
+	} else if !p.waits && p.covered*returned*back.MeanNS() > p.remaining()+maxOverrun*p.to.TotalNS {
 		// One completion that no I/O was of puts all that come after it off.
 		returned, back = 0, nil
-		p.miss("%s: the application's completions could not be told apart from others that its calls waited for (of "+
+		p.miss("%s: the application's completions could not be distinguished from others that its calls waited for (of "+
 			"metadata): when it got them is not known, and in the residue", p.name)
-	} else if returned < least {
+	} else if returned < minCallShare {
 		p.miss("%s: when the application got %.0f%% of its completions is not known: what these took is in the "+
 			"residue", p.name, 100*(1-returned))
-		p.because(iotrace.C2R)
+		p.addMissingReason(iotrace.C2R)
 	}
 	from := "S2Q + C2R"
 	switch {
 	case back == nil:
 		from = "S2Q"
-	case p.waits && p.flushes >= p.ios*often && back.MeanNS() > p.own.of[iotrace.D2C].MeanNS():
+	case p.waits && p.flushes >= p.ios*minFlushShare && back.MeanNS() > p.own.of[iotrace.D2C].MeanNS():
 		p.miss("%s: its calls go on waiting after their data is written, for a journal or for the %.2f flushes that "+
 			"were made for each: that time is in kernel, after completion, and partly the device's", p.name, p.flushes/p.ios)
 	}
@@ -264,9 +258,8 @@ func (p *parts) block() {
 	}
 }
 
-// device is from issue, or from where the device has the command, to
-// completion. Of a remote device, what the target's takes is the device, and
-// the rest fabric.
+// device adds the time from issue, or from submission to the hardware, to completion. For a remote device it splits
+// this time into fabric and device.
 func (p *parts) device(op iotrace.Op) {
 	issued, has, all := p.own.of[iotrace.D2C], p.own.of[iotrace.N2C], p.own.of[iotrace.Q2C]
 	wait, from := issued, "D2C"
@@ -278,34 +271,33 @@ func (p *parts) device(op iotrace.Op) {
 		p.miss("%s: no completion of its requests was seen", p.name)
 		return
 	case driver == nil || has == nil:
-		p.because(iotrace.D2N)
-	case float64(has.Count) < least*float64(issued.Count):
-		p.miss("%s: the driver told of %d of %d requests when the device had them: driver is in device", p.name,
+		p.addMissingReason(iotrace.D2N)
+	case float64(has.Count) < minCallShare*float64(issued.Count):
+		p.miss("%s: the driver reported %d of %d requests when the device had them: driver is in device", p.name,
 			has.Count, issued.Count)
 	default:
 		wait, from = has, "N2C"
 		p.add(result.PartDriver, p.covered*driver.MeanNS(), "D2N", driver)
 	}
-	there := p.there(op)
+	there := p.atTarget(op)
 	if there.Requests == 0 {
 		p.add(result.PartDevice, p.covered*wait.MeanNS(), from, wait)
 		return
 	}
-	p.remote(there, wait, from)
+	p.splitRemote(there, wait, from)
 }
 
-// remote tells the fabric, the target and its device apart in what this host
-// waited.
-func (p *parts) remote(there Completed, wait *iotrace.Dist, from string) {
+// splitRemote splits this host's wait into fabric, target software and device.
+func (p *parts) splitRemote(there Completed, wait *iotrace.Dist, from string) {
 	n := float64(there.Requests)
 	software, device := 0.0, there.NS/n
 	who, less, own := "the target's device", from+" less the target's device", "T: the target's counters"
 	if r := there.Recorded; r != nil {
 		who, less, own = "the target", from+" less what it takes at the target", "Q2C at the target"
 		switch {
-		case float64(r.Passed) < least*n:
+		case float64(r.Passed) < minCallShare*n:
 			device, own = r.WholeNS/n, "T: the target, and what is behind it"
-		case float64(r.Own) < least*n:
+		case float64(r.Own) < minCallShare*n:
 			p.miss("%s: the target had to fetch the data of %.0f%% of them: its own part of these is in fabric", p.name,
 				100*(1-float64(r.Own)/n))
 			fallthrough
@@ -327,7 +319,8 @@ func (p *parts) remote(there Completed, wait *iotrace.Dist, from string) {
 	p.add(result.PartDevice, p.covered*device, own, nil)
 }
 
-func (p *parts) there(op iotrace.Op) Completed {
+// atTarget returns the target's requests of an operation.
+func (p *parts) atTarget(op iotrace.Op) Completed {
 	switch {
 	case p.Target == nil:
 		return Completed{}

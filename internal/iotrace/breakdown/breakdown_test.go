@@ -8,9 +8,9 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 )
 
 // The stories in testdata state what both sides saw, and show what comes of it.

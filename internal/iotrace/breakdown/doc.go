@@ -13,5 +13,5 @@
 //     and below. The parts are of all I/Os, so that means of requests count for
 //     the share of I/Os that had one.
 //
-// docs/trace-parts.md says how each part is measured and what none of them has.
+// docs/explanation/latency-parts.md says how each part is measured and what none of them has.
 package breakdown

@@ -9,7 +9,7 @@ import (
 	"plimsoll/internal/result"
 )
 
-// requests are those that the application's I/Os of one direction became.
+// requests are the block requests that the application's I/Os of one direction led to.
 type requests struct {
 	requests, bytes uint64
 	of              [iotrace.Intervals]*iotrace.Dist
@@ -45,19 +45,17 @@ func (r *requests) add(c *iotrace.Cell) {
 	}
 }
 
-// own sums up the requests that the application's system calls queued, at the
-// devices where these end up: what a stripe or a mapper sends on in the same
-// call is counted below it, and what a loop device's thread asks for below that
-// is not the application's wait. all adds to them what others queued there on
-// its behalf.
+// own sums up the requests that the application's system calls queued, at the devices where these end: requests that
+// a stripe or a mapper sends on in the same call are counted below it, and requests of a loop device's thread are not
+// the application's wait. all also includes requests that others queued there on its behalf.
 func (j *join) own(op iotrace.Op) (own, all requests) {
 	mine := func(c *iotrace.Cell) bool {
 		return c.Op == op && j.Owns(c.Owner) && !c.Owner.Kernel && c.Owner.Call == j.Calls
 	}
 	charged := func(c *iotrace.Cell) bool { return c.Op == op && j.Owns(c.Owner) }
-	reached := j.reached(mine)
+	reached := j.deviceNames(mine)
 	if len(reached) == 0 {
-		reached = j.reached(charged)
+		reached = j.deviceNames(charged)
 		reached = reached[:min(1, len(reached))]
 	}
 	for i := range j.Account.Cells {
@@ -76,11 +74,10 @@ func (j *join) own(op iotrace.Op) (own, all requests) {
 	return own, all
 }
 
-// flushes counts those of the uppermost device that has any: what is below
-// makes the same again.
+// flushes counts the flushes of the topmost device that has any: devices below repeat them.
 func (j *join) flushes() (n float64) {
 	flush := func(c *iotrace.Cell) bool { return c.Op == iotrace.Flush }
-	reached := j.reached(flush)
+	reached := j.deviceNames(flush)
 	for i := range j.Account.Cells {
 		if c := &j.Account.Cells[i]; flush(c) && len(reached) > 0 && c.Device == reached[0] {
 			n += float64(c.Requests)
@@ -121,9 +118,9 @@ func (j *join) fullest(mine func(*iotrace.Cell) bool, reached []string, of iotra
 // add all that a loop device's thread asks for on the disk that holds both.
 const stray = 0.01
 
-// reached names the devices that issue requests of some cells, the top first;
-// or where none does (their drivers take bios) the lowest one.
-func (j *join) reached(those func(*iotrace.Cell) bool) (names []string) {
+// deviceNames returns the devices that issue requests of some cells, the top first. Where none does, since their
+// drivers take bios, it returns the lowest one.
+func (j *join) deviceNames(those func(*iotrace.Cell) bool) (names []string) {
 	issued, bios := map[string]uint64{}, map[string]uint64{}
 	var total uint64
 	for i := range j.Account.Cells {

@@ -9,8 +9,8 @@ import (
 	"plimsoll/internal/result"
 )
 
-// served lists what the devices completed, and for whom.
-func served(a *iotrace.Account, owns func(iotrace.Owner) bool) []result.Served {
+// countServed returns the requests that the devices completed, by owner.
+func countServed(a *iotrace.Account, owns func(iotrace.Owner) bool) []result.Served {
 	var out []result.Served
 	for _, c := range a.Cells {
 		if c.Requests == 0 {
@@ -47,8 +47,8 @@ func served(a *iotrace.Account, owns func(iotrace.Owner) bool) []result.Served {
 	return out
 }
 
-// NotAttributed is the owner of what a kernel thread queued that works for
-// everybody, and nothing tells for whom it did.
+// NotAttributed is the owner of requests queued by a kernel thread that works for several owners, where the true one
+// is unknown.
 const NotAttributed = "not attributed"
 
 // ownerName names an owner that is not the application.
@@ -65,7 +65,7 @@ func ownerName(o iotrace.Owner) string {
 	case o.Command != "":
 		return o.Command
 	case o.Path != "" && o.Path != "/":
-		return "control group " + o.Path
+		return "cgroup " + o.Path
 	}
 	return NotAttributed
 }

@@ -14,7 +14,7 @@ import (
 	"plimsoll/internal/iotrace"
 )
 
-// account reads what the programs summed up.
+// account reads the sums and histograms from the programs' maps.
 func (r *bpfRecorder) account() (*iotrace.Account, error) {
 	until := r.ended
 	if until.IsZero() {
@@ -27,7 +27,7 @@ func (r *bpfRecorder) account() (*iotrace.Account, error) {
 	}
 	a.Lost = lost[lostPending] + lost[lostCells] + lost[lostDists] + lost[lostEvents] + misses(r.coll)
 	if r.options.Events != nil {
-		a.Recorder, a.Events = "BPF, every event", r.stream.seen.Load()
+		a.Recorder, a.Events = "BPF, every event", r.stream.records.Load()
 		for _, d := range r.devices {
 			a.Devices = append(a.Devices, iotrace.Device{Name: d.name, MajMin: d.majMin()})
 		}
@@ -35,7 +35,7 @@ func (r *bpfRecorder) account() (*iotrace.Account, error) {
 		return a, nil
 	}
 	if r.options.Requests != nil {
-		a.Recorder, a.Events = "BPF, per request", r.stream.seen.Load()
+		a.Recorder, a.Events = "BPF, per request", r.stream.records.Load()
 	}
 	if err := r.newOwners(); err != nil {
 		return nil, err
@@ -46,11 +46,11 @@ func (r *bpfRecorder) account() (*iotrace.Account, error) {
 	if a.Devices, err = r.deviceCounts(a); err != nil {
 		return nil, err
 	}
-	timed, stood, err := r.timed()
+	timed, stood, err := r.sampleCounts()
 	if err != nil {
 		return nil, err
 	}
-	a.Missing = append(r.missed(lost), unreturned(a.Cells)...)
+	a.Missing = append(r.missingFigures(lost), unreturnedNotes(a.Cells)...)
 	if stood > timed {
 		a.Timed = timed
 		a.Missing = append(a.Missing, fmt.Sprintf("the times of every request: at their rate %d were timed, by "+
@@ -59,8 +59,8 @@ func (r *bpfRecorder) account() (*iotrace.Account, error) {
 	return a, nil
 }
 
-// missed names what cannot be known.
-func (r *bpfRecorder) missed(lost [losses]uint64) []string {
+// missingFigures names the figures that cannot be known.
+func (r *bpfRecorder) missingFigures(lost [losses]uint64) []string {
 	r.mu.Lock()
 	all := slices.Clone(r.missing)
 	r.mu.Unlock()
@@ -87,8 +87,8 @@ func (r *bpfRecorder) missed(lost [losses]uint64) []string {
 	return all
 }
 
-// unreturned tells of requests whose application was not seen to get them.
-func unreturned(cells []iotrace.Cell) []string {
+// unreturnedNotes reports requests whose return to the application was not seen.
+func unreturnedNotes(cells []iotrace.Cell) []string {
 	var missing uint64
 	for _, c := range cells {
 		done, back := c.Intervals[iotrace.D2C], c.Intervals[iotrace.C2R]
@@ -121,8 +121,8 @@ func misses(c *ebpf.Collection) (n uint64) {
 	return n
 }
 
-// timed tells how many requests were timed, and for how many they stand.
-func (r *bpfRecorder) timed() (timed, stood uint64, err error) {
+// sampleCounts returns how many requests were timed, and how many requests these represent.
+func (r *bpfRecorder) sampleCounts() (timed, stood uint64, err error) {
 	perCPU, err := r.paces()
 	if err != nil {
 		return 0, 0, err
@@ -213,7 +213,7 @@ func (r *bpfRecorder) owner(id uint32, call bool) iotrace.Owner {
 	return ownerless
 }
 
-// deviceCounts tells of devices as a whole.
+// deviceCounts adds the counts of whole devices.
 func (r *bpfRecorder) deviceCounts(a *iotrace.Account) ([]iotrace.Device, error) {
 	var all []iotrace.Device
 	unfinished, err := r.unfinished()
@@ -261,7 +261,7 @@ func (r *bpfRecorder) deviceCounts(a *iotrace.Account) ([]iotrace.Device, error)
 	return all, nil
 }
 
-// unfinished counts by device what was queued or issued, and is not complete.
+// unfinished counts, by device, requests that were queued or issued and have not completed.
 func (r *bpfRecorder) unfinished() (n [maxDevices]uint64, err error) {
 	text := make([]byte, r.memory.Size())
 	if _, err := r.memory.ReadAt(text, 0); err != nil {
@@ -280,8 +280,8 @@ func (r *bpfRecorder) unfinished() (n [maxDevices]uint64, err error) {
 	return n, nil
 }
 
-// learnOwners looks, as long as the recording goes on, who owns requests:
-// cgroups and their names may be gone when it ends.
+// learnOwners looks up the names of cgroups as they appear, until ctx ends: they may be gone at the end of the
+// recording.
 func (r *bpfRecorder) learnOwners(ctx context.Context) {
 	tick := time.NewTicker(time.Second / 2)
 	defer tick.Stop()

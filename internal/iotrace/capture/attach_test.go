@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/hosttest"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // attachVariable says for how long TestAttachingUnderLoad attaches and detaches

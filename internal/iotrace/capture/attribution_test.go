@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"plimsoll/internal/cgroup"
-	"plimsoll/internal/hosttest"
+	"plimsoll/internal/host/cgroup"
 	"plimsoll/internal/iotrace"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // group makes a control group, and gives its id and how to run a program in it.

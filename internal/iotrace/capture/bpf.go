@@ -20,7 +20,7 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/journal"
+	"plimsoll/internal/state/journal"
 )
 
 //go:generate bpf/build.sh
@@ -37,10 +37,10 @@ var (
 	eventsRaw []byte
 )
 
-// forceRaw has tests load the programs of older kernels.
+// forceRaw makes tests load the programs of older kernels.
 var forceRaw bool
 
-// probeBPF tells whether this kernel takes the programs.
+// probeBPF reports why this kernel cannot run the programs, with a remedy; "" where it can.
 func probeBPF() (why, remedy string) {
 	err := features.HaveProgramType(ebpf.RawTracepoint)
 	switch {
@@ -55,7 +55,7 @@ func probeBPF() (why, remedy string) {
 		return "the kernel does not describe its types (BTF): " + err.Error(), "boot a kernel with CONFIG_DEBUG_INFO_BTF"
 	}
 	for _, event := range []string{requestEvent, bioEvent} {
-		if _, err := queueFirst(types, event); err != nil {
+		if _, err := queueIsFirstArgument(types, event); err != nil {
 			return err.Error(), "boot a kernel with CONFIG_TRACEPOINTS and CONFIG_BLOCK"
 		}
 	}
@@ -68,9 +68,9 @@ const (
 	bioEvent     = "block_bio_queue"
 )
 
-// queueFirst tells whether an event has the queue as its first argument, as
-// those of the block layer had before 5.11.
-func queueFirst(types *btf.Spec, name string) (bool, error) {
+// queueIsFirstArgument reports whether an event has the queue as its first argument, as block events had before Linux
+// 5.11.
+func queueIsFirstArgument(types *btf.Spec, name string) (bool, error) {
 	var event *btf.Typedef
 	if err := types.TypeByName("btf_trace_"+name, &event); err != nil {
 		return false, fmt.Errorf("the kernel has no tracepoint %s: %w", name, err)
@@ -153,7 +153,7 @@ func startBPF(_ context.Context, _ *journal.Journal, o Options, devices []device
 	if o.Events == nil {
 		r.tasks.Go(func() { r.learnOwners(ctx) })
 		if r.paced() {
-			r.tasks.Go(func() { r.rest(ctx) })
+			r.tasks.Go(func() { r.alternate(ctx) })
 		}
 	}
 	return r, nil
@@ -178,7 +178,7 @@ func (r *bpfRecorder) loadBest() error {
 	return nil
 }
 
-// load loads what the options need of a kind of programs.
+// load loads the programs that the options need.
 func (r *bpfRecorder) load(object []byte) error {
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
 	if err != nil {
@@ -207,11 +207,11 @@ func (r *bpfRecorder) load(object []byte) error {
 
 // configure sets the programs' constants and the sizes of their maps.
 func (r *bpfRecorder) configure(spec *ebpf.CollectionSpec, types *btf.Spec) error {
-	requests, err := queueFirst(types, requestEvent)
+	requests, err := queueIsFirstArgument(types, requestEvent)
 	if err != nil {
 		return err
 	}
-	ofBios, err := queueFirst(types, bioEvent)
+	ofBios, err := queueIsFirstArgument(types, bioEvent)
 	if err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (r *bpfRecorder) configure(spec *ebpf.CollectionSpec, types *btf.Spec) erro
 	if !events {
 		maps.Copy(constants, map[string]any{
 			"bio_based": bios, "remaps": flag(slices.Contains(r.programs(), "bio_remap")),
-			"unified": flag(r.cgroups.unified), "subsystem": subsystem(types),
+			"unified": flag(r.cgroups.unified), "subsystem": ownerSubsystem(types),
 			"application": flag(r.options.Application), "stages": flag(r.options.Stages),
 			"requests": flag(r.options.Requests != nil), "paced": flag(r.paced()), "calls": systemCalls(),
 		})
@@ -269,9 +269,9 @@ func flag(b bool) uint32 {
 	return 0
 }
 
-// subsystem is the number of the controller whose cgroups tell owners: that of
-// block I/O, where the kernel has it.
-func subsystem(types *btf.Spec) uint32 {
+// ownerSubsystem returns the number of the cgroup controller whose groups are owners: block I/O, where the kernel has
+// it.
+func ownerSubsystem(types *btf.Spec) uint32 {
 	var ids *btf.Enum
 	if types.TypeByName("cgroup_subsys_id", &ids) != nil {
 		return 0
@@ -286,9 +286,8 @@ func subsystem(types *btf.Spec) uint32 {
 	return 0
 }
 
-// systemCalls tells what calls do, by their numbers. Those that write back what
-// others wrote (fsync) are none of them: what they queue is the application's,
-// and no part of what one of its reads or writes waits for.
+// systemCalls returns the kind of each system call, by number. Calls that write back other processes' pages (fsync)
+// are excluded: the requests are the application's, but none of its reads or writes waits for them.
 func systemCalls() (all [calls]uint8) {
 	for _, nr := range []int{
 		unix.SYS_READ, unix.SYS_WRITE, unix.SYS_PREAD64, unix.SYS_PWRITE64, unix.SYS_READV, unix.SYS_WRITEV,
@@ -327,7 +326,7 @@ func (r *bpfRecorder) programs() []string {
 	if bios {
 		all = append(all, "bio_complete"+app)
 	}
-	if bios || anyDevice(func(d device) bool { return d.under }) {
+	if bios || anyDevice(func(d device) bool { return d.stacked }) {
 		all = append(all, "bio_remap")
 	}
 	if anyDevice(device.nvme) {
@@ -392,7 +391,7 @@ func (r *bpfRecorder) detach() error {
 	return errors.Join(all...)
 }
 
-// close has the kernel take the programs and their maps back.
+// close closes the programs and their maps, which makes the kernel free them.
 func (r *bpfRecorder) close() error {
 	_ = r.detach() // of a start that failed
 	_ = r.endStream()

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/blktrace"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // The verifier is asked about all that any options and devices can attach.
@@ -14,7 +14,10 @@ func TestKernelTakesThePrograms(t *testing.T) {
 	hosttest.Exclusive(t)
 	var devices []device
 	for i := range uint32(maxDevices) {
-		devices = append(devices, device{name: fmt.Sprintf("nvme%dn1", i), major: 259, minor: i, bios: i%2 == 0, under: true})
+		devices = append(
+			devices,
+			device{name: fmt.Sprintf("nvme%dn1", i), major: 259, minor: i, bios: i%2 == 0, stacked: true},
+		)
 	}
 	for name, kind := range map[string][]byte{"BTF": eventsBTF, "raw": eventsRaw} {
 		r := &bpfRecorder{devices: devices, options: Options{Events: func(*blktrace.Record) {}}, cgroups: newCgroups()}

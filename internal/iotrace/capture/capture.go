@@ -22,8 +22,8 @@ import (
 
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/blktrace"
-	"plimsoll/internal/journal"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/state/journal"
 )
 
 // Options choose what is recorded.
@@ -31,19 +31,18 @@ type Options struct {
 	// "MAJ:MIN" of the block devices; a partition stands for its disk. Paths of NVMe devices have none, and are named
 	Devices     []string
 	Application bool // follow system calls too: S2Q, S2X, C2R
-	Stages      bool // all that lies between Q and D too, and what is counted of a device: costs more
-	// time every request, also at rates at which only one in many is timed otherwise: costs more
+	Stages      bool // record the intervals between Q and D and the counts of whole devices too: costs more
+	// time every request, also at rates at which only a sample is timed by default: costs more
 	All      bool
 	Requests func(*iotrace.IO) // gets every completed request, from one goroutine; nil for sums alone
 
-	// Events gets every event instead, for a capture; from one goroutine, those
-	// of a CPU in the order of time. Nothing is summed up then: the account
-	// tells of losses alone. A record is good until the function returns.
+	// Events receives every event instead, for a capture. It is called from one goroutine, with the events of one CPU
+	// in the order of time. Sums are not kept then: the account has only losses. A record is valid until the function
+	// returns.
 	Events func(*blktrace.Record)
 
-	// Namespaces has the requests of this host's NVMe-oF target recorded beside
-	// those of Devices: of the namespaces that it knows, under the names that it
-	// gives them. By BPF alone.
+	// Namespaces selects namespaces of this host's NVMe-oF target, whose requests are recorded beside those of
+	// Devices under the returned names. It needs BPF.
 	Namespaces func(Namespace) (name string, known bool)
 
 	Way string // "" for the best that this host offers: "bpf", "tracefs"
@@ -51,15 +50,15 @@ type Options struct {
 
 // Recorder is a recording that is under way.
 type Recorder struct {
-	way   recorder
-	shown *shown
+	way      recorder
+	coverage *coverage
 }
 
 // recorder is one way of recording.
 type recorder interface {
 	account() (*iotrace.Account, error)
 	stop() error  // records no more; account still works
-	close() error // undoes what was changed on the host
+	close() error // undoes the changes to the host
 }
 
 // Way is one way of recording.
@@ -69,7 +68,7 @@ type Way struct {
 	Remedy string // what would change that
 }
 
-// unsupported is the error of a host that cannot record what is asked for.
+// unsupported returns the error for a host that cannot record what the options ask for.
 func unsupported(what string, ways ...Way) error {
 	var all []string
 	for _, w := range ways {
@@ -88,7 +87,7 @@ var ways = []struct {
 	{"tracefs", probeTracefs, startTracefs},
 }
 
-// Ways tells what this host offers, the best first.
+// Ways returns the ways of recording on this host, the best first.
 func Ways() []Way {
 	var all []Way
 	for _, w := range ways {
@@ -105,14 +104,14 @@ func Start(ctx context.Context, j *journal.Journal, o Options) (*Recorder, error
 	if o.Namespaces != nil {
 		return startNamespaces(ctx, j, o)
 	}
-	devices, err := find(o.Devices)
+	devices, err := findDevices(o.Devices)
 	if err != nil {
 		return nil, err
 	}
 	offered := Ways()
-	s := &shown{}
+	s := &coverage{}
 	if o.Events != nil {
-		o.Events = s.counted(o.Events)
+		o.Events = s.countEnds(o.Events)
 	}
 	for i, w := range ways {
 		if o.Way != "" && o.Way != w.name {
@@ -137,7 +136,7 @@ func Start(ctx context.Context, j *journal.Journal, o Options) (*Recorder, error
 	return nil, fmt.Errorf("no way of recording is called %q: there are %s", o.Way, strings.Join(WayNames(), ", "))
 }
 
-// WayNames are what Options.Way takes, the best first.
+// WayNames returns the valid values of Options.Way, the best first.
 func WayNames() []string {
 	var all []string
 	for _, w := range ways {
@@ -146,24 +145,22 @@ func WayNames() []string {
 	return all
 }
 
-// Snapshot gives what was recorded so far. Requests that complete while it is
-// taken may be in it by halves.
+// Snapshot returns the account so far. Requests that complete meanwhile may be counted in part.
 func (r *Recorder) Snapshot() (*iotrace.Account, error) { return r.way.account() }
 
-// Calls tells whether system calls are followed: older kernels cannot.
-func (r *Recorder) Calls() bool {
+// RecordsCalls reports whether system calls are recorded, which older kernels do not allow.
+func (r *Recorder) RecordsCalls() bool {
 	b, ok := r.way.(*bpfRecorder)
 	return ok && b.options.Application
 }
 
-// Stop ends the recording, undoes what it changed on the host, and gives what
-// was recorded since Start.
+// Stop ends the recording, undoes its changes to the host, and returns the account since Start.
 func (r *Recorder) Stop() (*iotrace.Account, error) {
-	counted := diskstats(r.shown.devices)
+	counted := diskstats(r.coverage.devices)
 	stopErr := r.way.stop()
 	a, err := r.way.account()
 	if a != nil {
-		r.shown.tell(a, counted)
+		r.coverage.addUnshown(a, counted)
 	}
 	return a, errors.Join(stopErr, err, r.way.close())
 }

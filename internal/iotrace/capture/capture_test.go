@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/iotrace"
+	"plimsoll/internal/testkit/hosttest"
 )
 
-// loop gives a loop device over a file in memory, and its number.
+// loop returns a loop device over a file in memory, and its number.
 func loop(t testing.TB) (device, number string) {
 	t.Helper()
 	file := filepath.Join("/dev/shm", fmt.Sprintf("plimsoll-capture-%d", os.Getpid()))
@@ -34,7 +34,7 @@ func loop(t testing.TB) (device, number string) {
 	return device, strings.TrimSpace(string(text))
 }
 
-// direction is what fio says of one direction.
+// direction is a part of fio's output.
 type direction struct {
 	TotalIOs uint64                      `json:"total_ios"`
 	Bytes    uint64                      `json:"io_bytes"`
@@ -96,7 +96,7 @@ func stopped(t testing.TB, r *Recorder) *iotrace.Account {
 	return a
 }
 
-// sum is what an account has of an operation.
+// sum returns the totals of an operation in an account.
 func sum(a *iotrace.Account, op iotrace.Op) (requests, bytes uint64, intervals [iotrace.Intervals]iotrace.Dist) {
 	for _, c := range a.Cells {
 		if c.Op != op {
@@ -191,7 +191,7 @@ func sampled(t *testing.T, device, number string, load []string) bool {
 	some := start(t, Options{Devices: []string{number}})
 	did := fio(t, append([]string{"--filename=" + device, "--ioengine=libaio", "--iodepth=32"}, load...)...)
 	way := some.way.(*bpfRecorder)
-	_, stood, err := way.timed()
+	_, stood, err := way.sampleCounts()
 	if err != nil {
 		t.Fatal(err)
 	}

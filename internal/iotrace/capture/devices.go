@@ -17,9 +17,9 @@ const maxDevices = 16
 type device struct {
 	name         string // kernel name of the whole disk
 	major, minor uint32
-	bios         bool   // it has no requests of its own: device mapper, md, a multipath head
-	under        bool   // bios may come from another device, or from a partition: it has holders or partitions
-	note         string // what is recorded of it that its user may not expect
+	bios         bool   // has no requests of its own: device mapper, md, a multipath head
+	stacked      bool   // bios may come from another device, or from a partition: it has holders or partitions
+	note         string // a limit of the recording that the user may not expect
 }
 
 func (d device) majMin() string { return fmt.Sprintf("%d:%d", d.major, d.minor) }
@@ -28,10 +28,9 @@ func (d device) nvme() bool { return strings.HasPrefix(d.name, "nvme") }
 
 const sysDevBlock = "/sys/dev/block"
 
-// find looks the devices up. A partition's requests are its disk's: the disk is
-// taken. An NVMe device with several paths is its head, which has no requests,
-// and its paths, which have. All that is wrong is told at once.
-func find(numbers []string) ([]device, error) {
+// findDevices looks up devices by number. A partition is replaced by its disk, whose requests it shares. A multipath
+// NVMe device becomes its head, which has no requests, and its paths, which have. All errors are returned at once.
+func findDevices(numbers []string) ([]device, error) {
 	var all []device
 	var wrong []error
 	add := func(d device) {
@@ -71,7 +70,7 @@ func look(number string) (device, error) {
 		return d, fmt.Errorf("no block device has the number %s (see lsblk)", number)
 	}
 	if exists(dir, "partition") {
-		d.note = fmt.Sprintf("%s is a partition: what is told is of its disk %s", filepath.Base(dir),
+		d.note = fmt.Sprintf("%s is a partition: what is shown is of its disk %s", filepath.Base(dir),
 			filepath.Base(filepath.Dir(dir)))
 		dir = filepath.Dir(dir)
 		whole, err := os.ReadFile(filepath.Join(dir, "dev"))
@@ -86,12 +85,12 @@ func look(number string) (device, error) {
 	d.bios = !exists(dir, "mq")
 	holders, _ := os.ReadDir(filepath.Join(dir, "holders"))
 	parts, _ := filepath.Glob(filepath.Join(dir, d.name+"*", "partition"))
-	d.under = len(holders) > 0 || len(parts) > 0
+	d.stacked = len(holders) > 0 || len(parts) > 0
 	return d, nil
 }
 
-// numberOfHead gives the number of the head that a path of an NVMe device is
-// of, which has none itself: of nvme0n1 for nvme0c1n1. Anything else stays.
+// numberOfHead returns the number of the head of an NVMe path, which has none of its own: that of nvme0n1 for
+// nvme0c1n1. It returns the number of any other device unchanged.
 func numberOfHead(path string) string {
 	var s, c, n uint32
 	if got, err := fmt.Sscanf(path, "nvme%dc%dn%d", &s, &c, &n); err != nil || got != 3 {
@@ -104,8 +103,7 @@ func numberOfHead(path string) string {
 	return strings.TrimSpace(string(head))
 }
 
-// paths gives the paths of a multipath head: nvme0c1n1 is one of nvme0n1's.
-// They are hidden from everybody but /proc/diskstats.
+// paths returns the paths of a multipath head: nvme0c1n1 is one of nvme0n1's. Only /proc/diskstats lists them.
 func paths(head device) []device {
 	var subsystem, namespace uint32
 	if n, err := fmt.Sscanf(head.name, "nvme%dn%d", &subsystem, &namespace); err != nil || n != 2 || !head.bios {
@@ -118,7 +116,7 @@ func paths(head device) []device {
 	defer f.Close()
 	var all []device
 	for in := bufio.NewScanner(f); in.Scan(); {
-		d := device{under: true}
+		d := device{stacked: true}
 		var s, c, n uint32
 		if _, err := fmt.Sscan(in.Text(), &d.major, &d.minor, &d.name); err != nil {
 			continue

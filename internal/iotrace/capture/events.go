@@ -7,26 +7,26 @@ import (
 	"plimsoll/internal/iotrace/blktrace"
 )
 
-// eventSorter makes records of a capture. An interrupt's events may overtake
-// those of what it interrupted on the way into the buffer; a few of each CPU
-// are held back, so that they can be put in order.
+// eventSorter turns events into records of a capture. Events of an interrupt may reach the buffer before those of the
+// code that it interrupted, so it delays a few events of each CPU to put them in order.
 type eventSorter struct {
 	devices []device
 	to      func(*blktrace.Record)
-	named   map[uint32][16]byte // tasks whose name was told
-	held    map[uint32][]eventRecord
-	told    bool // the devices' names
-	drivers bool // events of NVMe drivers are there
+	named   map[uint32][16]byte // tasks whose name was already written
+	// by CPU, sorted by time
+	pending      map[uint32][]eventRecord
+	devicesNamed bool // whether the devices' names were written
+	drivers      bool // events of NVMe drivers are there
 }
 
 // nesting is more than interrupts can be in each other.
 const nesting = 4
 
 func (s *eventSorter) take(e *eventRecord) {
-	if s.held == nil {
-		s.held = map[uint32][]eventRecord{}
+	if s.pending == nil {
+		s.pending = map[uint32][]eventRecord{}
 	}
-	h := s.held[e.CPU]
+	h := s.pending[e.CPU]
 	at := len(h)
 	for at > 0 && h[at-1].Time > e.Time {
 		at--
@@ -36,22 +36,22 @@ func (s *eventSorter) take(e *eventRecord) {
 		s.give(&h[0])
 		h = slices.Delete(h, 0, 1)
 	}
-	s.held[e.CPU] = h
+	s.pending[e.CPU] = h
 }
 
 func (s *eventSorter) flush() {
-	for _, h := range s.held {
+	for _, h := range s.pending {
 		for i := range h {
 			s.give(&h[i])
 		}
 	}
-	s.held = nil
+	s.pending = nil
 }
 
 // give hands an event on, and before it what readers should know of it.
 func (s *eventSorter) give(e *eventRecord) {
-	if !s.told {
-		s.told = true
+	if !s.devicesNamed {
+		s.devicesNamed = true
 		for _, d := range s.devices {
 			s.to(&blktrace.Record{Time: e.Time, CPU: e.CPU, Action: blktrace.NoteMessage | blktrace.CatNotify,
 				Device: blktrace.DeviceNumber(d.major, d.minor), PDU: []byte(blktrace.NamePrefix + d.name)})
@@ -98,7 +98,7 @@ func (s *eventSorter) give(e *eventRecord) {
 	s.to(&r)
 }
 
-// actions are what the kernel's own tracer stores for an event.
+// actions maps an event to the action that the kernel's own tracer stores for it.
 var actions = map[uint8]blktrace.Action{
 	'Q': blktrace.Queue | blktrace.CatQueue,
 	'M': blktrace.BackMerge | blktrace.CatQueue,
@@ -115,7 +115,7 @@ var actions = map[uint8]blktrace.Action{
 	'A': blktrace.Remap | blktrace.CatQueue,
 }
 
-// opfFlags are the flags of bios and requests that categories tell of.
+// opfFlags are the flags of bios and requests that have a category.
 var opfFlags = []struct {
 	bit      uint
 	category blktrace.Action

@@ -130,8 +130,8 @@ func fineBin(ns uint64) int {
 	return min((b-5)*64+int(ns>>(b-6))&63, iotrace.Bins-1)
 }
 
-// dist gives what one CPU counted. A bin's times are taken to lie in its
-// middle, but never beyond the least and the greatest.
+// dist returns the distribution that one CPU counted. A bin's times are taken to lie in its middle, within the least
+// and the greatest.
 func (d *kernelDist) dist() *iotrace.Dist {
 	out := &iotrace.Dist{Count: d.Count, SumNS: d.Sum, MinNS: ^d.Notmin, MaxNS: d.Max,
 		Squares: [2]uint64{d.SquaresHigh, d.SquaresLow}}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"plimsoll/internal/iotrace"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/state/journal"
 )
 
 // namespaces records the namespaces that a target exports, and the devices
@@ -16,7 +16,7 @@ import (
 type namespaces struct {
 	target *TargetRecorder
 	name   func(Namespace) (string, bool)
-	below  *Recorder // nil where no block device is behind any
+	device *Recorder // nil where no block device is behind any
 }
 
 func startNamespaces(ctx context.Context, j *journal.Journal, o Options) (_ *Recorder, err error) {
@@ -27,42 +27,41 @@ func startNamespaces(ctx context.Context, j *journal.Journal, o Options) (_ *Rec
 	if r.target, err = StartTarget(); err != nil {
 		return nil, err
 	}
-	s := &shown{}
+	s := &coverage{}
 	if len(o.Devices) > 0 {
 		o.Namespaces, o.Way = nil, "bpf"
-		if r.below, err = Start(ctx, j, o); err != nil {
+		if r.device, err = Start(ctx, j, o); err != nil {
 			return nil, errors.Join(err, r.target.Close())
 		}
-		s = r.below.shown
+		s = r.device.coverage
 	}
 	return &Recorder{r, s}, nil
 }
 
 func (r *namespaces) stop() error {
 	err := r.target.Stop()
-	if r.below != nil {
-		err = errors.Join(err, r.below.way.stop())
+	if r.device != nil {
+		err = errors.Join(err, r.device.way.stop())
 	}
 	return err
 }
 
 func (r *namespaces) close() error {
 	err := r.target.Close()
-	if r.below != nil {
-		err = errors.Join(err, r.below.way.close())
+	if r.device != nil {
+		err = errors.Join(err, r.device.way.close())
 	}
 	return err
 }
 
-// exporter is the owner of what a target is asked for: who asked is known to
-// the initiators.
+// exporter is the owner of all requests to a target, since only initiators know the processes behind them.
 var exporter = iotrace.Owner{Kernel: true, Command: nvmetModule}
 
 func (r *namespaces) account() (*iotrace.Account, error) {
 	a := &iotrace.Account{Recorder: "BPF"}
-	if r.below != nil {
+	if r.device != nil {
 		var err error
-		if a, err = r.below.Snapshot(); err != nil {
+		if a, err = r.device.Snapshot(); err != nil {
 			return nil, err
 		}
 	}

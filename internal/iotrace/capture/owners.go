@@ -15,18 +15,17 @@ import (
 	"plimsoll/internal/iotrace"
 )
 
-// cgroups tells cgroups by their ids, in the hierarchy of the block I/O
-// controller: that is where bios are charged.
+// cgroups maps ids of cgroups to owners, in the hierarchy of the block I/O controller, to which bios are charged.
 type cgroups struct {
 	root    string // where the hierarchy is mounted; "" for nowhere
-	unified bool   // it is that of cgroup v2
-	known   map[uint64]string
+	unified bool   // cgroup v2
+	paths   map[uint64]string
 
 	containers map[uint64]string
 }
 
 func newCgroups() *cgroups {
-	c := &cgroups{unified: true, known: map[uint64]string{}, containers: map[uint64]string{}}
+	c := &cgroups{unified: true, paths: map[uint64]string{}, containers: map[uint64]string{}}
 	lines, _ := os.ReadFile("/proc/self/cgroup")
 	for line := range strings.Lines(string(lines)) {
 		if f := strings.SplitN(line, ":", 3); len(f) == 3 && f[1] == "blkio" {
@@ -45,12 +44,11 @@ func newCgroups() *cgroups {
 	return c
 }
 
-// learn looks for cgroups that are not known yet. Those that are gone stay
-// unknown, which is why it is asked while they live.
+// learn looks up cgroups that are not known yet. It must run while they exist: removed ones stay unknown.
 func (c *cgroups) learn(ids map[uint64]bool) {
 	missing := 0
 	for id := range ids {
-		if _, ok := c.known[id]; !ok && id != 0 {
+		if _, ok := c.paths[id]; !ok && id != 0 {
 			missing++
 		}
 	}
@@ -71,18 +69,18 @@ func (c *cgroups) learn(ids map[uint64]bool) {
 			if rest == "" {
 				rest = "/"
 			}
-			c.known[stat.Ino], c.containers[stat.Ino] = rest, container(rest)
+			c.paths[stat.Ino], c.containers[stat.Ino] = rest, containerName(rest)
 		}
 		return nil
 	})
 }
 
-// containerID is how engines name the cgroup of a container.
+// containerID matches the cgroup that an engine makes for a container.
 var containerID = regexp.MustCompile(`(?:^|[/-])([0-9a-f]{64})(?:\.scope)?(?:/|$)`)
 
-// container gives the name of the container that a cgroup is of, or the first
-// of its id where the engine does not keep its names in the usual place.
-func container(path string) string {
+// containerName returns the name of the container that a cgroup belongs to, or the start of its id where the engine's
+// names cannot be read.
+func containerName(path string) string {
 	m := containerID.FindStringSubmatch(path)
 	if m == nil {
 		return ""
@@ -95,15 +93,15 @@ func container(path string) string {
 	return m[1][:12]
 }
 
-// owner gives an owner as accounts have it.
+// owner returns the owner of a key.
 func (c *cgroups) owner(k ownerKey, call bool) iotrace.Owner {
 	command, _, _ := bytes.Cut(k.Comm[:], []byte{0}) // behind it older kernels leave what was there before
 	return iotrace.Owner{
-		Cgroup: k.Cgroup, Path: c.known[k.Cgroup], Container: c.containers[k.Cgroup], PID: k.PID,
+		Cgroup: k.Cgroup, Path: c.paths[k.Cgroup], Container: c.containers[k.Cgroup], PID: k.PID,
 		Command: string(command), Call: call, Kernel: k.Kernel != 0,
 	}
 }
 
-// ownerless is the owner of what no bio began: the block layer's own requests,
-// which flush caches, a driver's, and those that were under way already.
+// ownerless is the owner of requests that began with no bio: flushes of the block layer, a driver's requests, and
+// requests that began before the recording.
 var ownerless = iotrace.Owner{Kernel: true, Command: "block layer"}

@@ -18,8 +18,8 @@ const (
 	lastSlice  = 200 * time.Millisecond
 	ofALength  = 64 // slices
 
-	issuedIn = 10 * time.Millisecond // what is timed is issued by then, nearly always
-	lead     = 10 * time.Millisecond // attaching takes a while
+	issueDelay = 10 * time.Millisecond // timed requests are nearly always issued by then
+	attachTime = 10 * time.Millisecond // the time that attaching the programs may take
 
 	// A slice stands for so many, itself included; chance chooses, so that what
 	// takes turns as well is not always met, or never.
@@ -40,23 +40,21 @@ func sliceLength(number uint32) time.Duration {
 	return length
 }
 
-// paced tells that at high rates not every request is timed: what is recorded of
-// each one, and of what an application waits for, needs all.
+// paced reports whether only a sample of requests is timed at high rates. System calls and captures need all of them.
 func (r *bpfRecorder) paced() bool {
 	o := r.options
 	return !o.All && !o.Stages && !o.Application && o.Requests == nil && o.Events == nil
 }
 
-// timesOnly tells of a program that is of no use to requests that are not timed. A
-// bio that passes several devices is counted at those that have no requests, which
-// takes its Q.
+// timesOnly reports whether a program only serves timed requests. The Q program also counts bios at devices that have
+// no requests.
 func (r *bpfRecorder) timesOnly(program string) bool {
 	return program == "rq_issue" || program == "nvme_setup" || program == "bio_queue" &&
 		r.coll.Programs["bio_remap"] == nil
 }
 
-// rest has the programs time in turns as long as there are many requests.
-func (r *bpfRecorder) rest(ctx context.Context) {
+// alternate switches the timing on and off in turns while the rate of requests is high.
+func (r *bpfRecorder) alternate(ctx context.Context) {
 	if err := r.takeTurns(ctx); err != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -102,21 +100,20 @@ func (r *bpfRecorder) takeTurns(ctx context.Context) error {
 	}
 }
 
-// pause has nothing be timed until as many slices, as long as the one that began
-// then, are over.
+// pause switches the timing off for a number of slices, each as long as the one that started at began.
 func (r *bpfRecorder) pause(ctx context.Context, began time.Time, slices uint32) error {
 	if err := r.set("slices", 0); err != nil {
 		return err
 	}
 	end := began.Add(time.Duration(slices) * time.Since(began))
-	if !sleep(ctx, issuedIn) {
+	if !sleep(ctx, issueDelay) {
 		return nil
 	}
 	for _, l := range r.timing {
 		_ = l.Close() // nothing of it can fail
 	}
 	r.timing = nil
-	if !sleep(ctx, time.Until(end)-lead) {
+	if !sleep(ctx, time.Until(end)-attachTime) {
 		return nil
 	}
 	for name, p := range r.coll.Programs {
@@ -132,12 +129,12 @@ func (r *bpfRecorder) pause(ctx context.Context, began time.Time, slices uint32)
 
 func (r *bpfRecorder) set(variable string, value uint32) error {
 	if err := r.coll.Variables[variable].Set(value); err != nil {
-		return fmt.Errorf("tell the programs which requests to time: %w", err)
+		return fmt.Errorf("show the programs which requests to time: %w", err)
 	}
 	return nil
 }
 
-// paces gives the pace of each CPU.
+// paces returns the pace of each CPU.
 func (r *bpfRecorder) paces() (all []pace, err error) {
 	if err := r.coll.Maps["pace"].Lookup(new(uint32), &all); err != nil {
 		return nil, fmt.Errorf("read how many requests are timed: %w", err)

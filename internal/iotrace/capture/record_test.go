@@ -11,11 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/hosttest"
+	"golang.org/x/sys/unix"
+
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/blktrace"
 	"plimsoll/internal/iotrace/follow"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/state/journal"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 const mixed = "--rw=randrw --ioengine=libaio --iodepth=8 --io_size=8m --fsync=64"
@@ -25,7 +27,7 @@ func mixedLoad(t testing.TB, device string) job {
 	return fio(t, append([]string{"--filename=" + device}, strings.Fields(mixed)...)...)
 }
 
-// stat is what the kernel counts of a device: requests by operation.
+// stat holds the kernel's counters of a device: requests by operation.
 func stat(t testing.TB, device string) (reads, writes, flushes uint64) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(device), "stat"))
@@ -236,6 +238,42 @@ func compareBtt(t *testing.T, base string, ios uint64) {
 
 func TestTracefsGivesAnAccount(t *testing.T) {
 	hosttest.Measures(t)
+	checkTracefs(t)
+}
+
+// A kernel that reports an error of its own (an oops) stops all tracing, and so may a user: then
+// the tracer takes its settings, and hands on no event.
+func TestTracefsRecordsWhereTracingWasStopped(t *testing.T) {
+	hosttest.Measures(t)
+	dir := tracefsMount()
+	if dir == "" {
+		dir = t.TempDir()
+		if err := unix.Mount("tracefs", dir, "tracefs", 0, ""); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := unix.Unmount(dir, 0); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	on := filepath.Join(dir, "tracing_on")
+	write := func(value string) {
+		if err := os.WriteFile(on, []byte(value), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("0")
+	defer write("1")
+	checkTracefs(t)
+	if now, err := os.ReadFile(on); err != nil || string(now) != "0\n" {
+		t.Errorf("tracing was stopped, and is left as %q: %v", now, err)
+	}
+}
+
+// checkTracefs holds what the kernel's own tracer records of a load against what fio says of it.
+func checkTracefs(t *testing.T) {
+	t.Helper()
 	device, number := loop(t)
 	var did job
 	a := recorded(t, func() *iotrace.Account {
@@ -275,7 +313,7 @@ func TestWrongDevicesAreAllNamed(t *testing.T) {
 	_, err := Start(context.Background(), nil, Options{Devices: []string{"300:77777", "sda"}})
 	for _, want := range []string{"300:77777", `"sda"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not tell of %s", err, want)
+			t.Errorf("%v does not report %s", err, want)
 		}
 	}
 }

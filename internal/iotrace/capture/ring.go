@@ -11,7 +11,7 @@ import (
 // with a header of a type in 5 bits and the time since the one before in 27.
 const (
 	pageHeader  = 16
-	lengthBits  = 0xfffff // above them the page tells that some were lost
+	lengthBits  = 0xfffff // a flag above them reports lost events in the page
 	kindPadding = 29
 	kindExtend  = 30 // of the time
 	kindStamp   = 31
@@ -77,9 +77,8 @@ func eachEvent(page []byte, take func(ns uint64, data []byte) error) error {
 
 var bigEndian = binary.NativeEndian.Uint16([]byte{1, 0}) != 1
 
-// blkRecord reads an event of the tracer "blk": a record as in a capture, but
-// that the time is the buffer's, and magic and sequence are the tracer's own. It
-// tells whether the event is one.
+// blkRecord decodes an event of the tracer "blk": a record as in a capture, but with the buffer's time and the
+// tracer's magic and sequence. It reports whether data is such an event.
 func blkRecord(cpu uint32, ns uint64, data []byte) (*blktrace.Record, bool) {
 	const (
 		header     = 48

@@ -10,8 +10,8 @@ import (
 	"plimsoll/internal/iotrace"
 )
 
-// charge gives requests that were counted, and not timed, to the owners of those
-// of their kind that were timed, which stand for them: to each as many as it lacks.
+// charge distributes requests that were counted and not timed over the owners of timed requests of the same kind: to
+// each in proportion to its missing requests.
 func charge(found map[iotrace.Key]*iotrace.Cell, untimed *iotrace.Cell) {
 	var owners []*iotrace.Cell
 	var lacks []uint64
@@ -58,7 +58,7 @@ func charge(found map[iotrace.Key]*iotrace.Cell, untimed *iotrace.Cell) {
 	}
 }
 
-// scaled is v * n / of, rounded.
+// scaled returns v * n / of, rounded.
 func scaled(v, n, of uint64) uint64 {
 	hi, lo := bits.Mul64(v, n)
 	if hi >= of {
@@ -71,8 +71,7 @@ func scaled(v, n, of uint64) uint64 {
 	return q
 }
 
-// stretch has the times of a cell, of which each stands for some, be of as many
-// requests as were counted: which were timed was left to chance.
+// stretch scales the times of a cell up to the number of requests counted. The timed ones are a random sample.
 func stretch(c *iotrace.Cell) {
 	whole := c.Intervals[iotrace.Q2C]
 	if whole == nil || whole.Count == 0 || c.Requests == 0 || whole.Count == c.Requests {

@@ -10,26 +10,22 @@ import (
 	"plimsoll/internal/iotrace/blktrace"
 )
 
-// shown holds what was recorded against what the devices say themselves. Not
-// all that happens is shown to a recorder: the kernels of some sandboxes show
-// nothing that happens on a CPU while a task of the sandbox's own is on it, and
-// the end of a request is handled on whatever task is there. Nobody counts such
-// events as lost.
-type shown struct {
+// coverage compares recorded completions with /proc/diskstats. Kernels of some sandboxes show no event of a CPU while
+// it runs a task of the sandbox itself, and completions are handled on any CPU. Such events are not counted as lost.
+type coverage struct {
 	devices []device // those that have requests: of bios, kernels count differently
-	before  map[string]served
+	before  map[string]deviceCounters
 	ends    map[uint32]uint64 // by device number, where every event is recorded
 }
 
-// served is what a device counts, by /proc/diskstats.
-type served struct {
-	requests uint64 // that are complete: reads, writes, discards, and whoever asked for a flush
+// deviceCounters are the counters of a device in /proc/diskstats.
+type deviceCounters struct {
+	requests uint64 // completed reads, writes, discards, and flushes
 	inFlight uint64
 }
 
-// watch begins to hold devices against what is recorded of them from now on:
-// call it when recording has begun.
-func (s *shown) watch(devices []device) {
+// watch reads the counters of devices. The recording must have begun.
+func (s *coverage) watch(devices []device) {
 	for _, d := range devices {
 		if !d.bios {
 			s.devices = append(s.devices, d)
@@ -38,8 +34,8 @@ func (s *shown) watch(devices []device) {
 	s.before = diskstats(s.devices)
 }
 
-// counted has the ends of requests be counted among events.
-func (s *shown) counted(to func(*blktrace.Record)) func(*blktrace.Record) {
+// countEnds returns a function that counts completions among the events and passes them to to.
+func (s *coverage) countEnds(to func(*blktrace.Record)) func(*blktrace.Record) {
 	s.ends = map[uint32]uint64{}
 	return func(e *blktrace.Record) {
 		// The flush of a cache, which is all flush, is part of somebody's request.
@@ -51,10 +47,9 @@ func (s *shown) counted(to func(*blktrace.Record)) func(*blktrace.Record) {
 	}
 }
 
-// tell adds to an account what was not shown, by what the devices counted until
-// then. Of a busy device it may be too little, by what was under way when the
-// recording began, and never too much.
-func (s *shown) tell(a *iotrace.Account, after map[string]served) {
+// addUnshown adds to an account the number of completions that the recorder did not see. For a busy device it may be
+// too low by the requests in flight when the recording began, and is never too high.
+func (s *coverage) addUnshown(a *iotrace.Account, after map[string]deviceCounters) {
 	for _, d := range s.devices {
 		before, known := s.before[d.name]
 		now, still := after[d.name]
@@ -82,13 +77,13 @@ func (s *shown) tell(a *iotrace.Account, after map[string]served) {
 }
 
 // diskstats reads what devices count; of those that the file lacks there is none.
-func diskstats(devices []device) map[string]served {
+func diskstats(devices []device) map[string]deviceCounters {
 	f, err := os.Open("/proc/diskstats")
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	all := map[string]served{}
+	all := map[string]deviceCounters{}
 	for in := bufio.NewScanner(f); in.Scan(); {
 		var major, minor uint32
 		var name string
@@ -103,7 +98,7 @@ func diskstats(devices []device) map[string]served {
 		}
 		for _, d := range devices {
 			if d.name == name {
-				all[name] = served{requests: n[0] + n[4] + n[11], inFlight: n[8]}
+				all[name] = deviceCounters{requests: n[0] + n[4] + n[11], inFlight: n[8]}
 			}
 		}
 	}

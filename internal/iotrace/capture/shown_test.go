@@ -9,9 +9,9 @@ import (
 
 	"github.com/cilium/ebpf/link"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/blktrace"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // An end that the kernel does not show is told of, however it was recorded.
@@ -51,7 +51,7 @@ func whatIsNotShown(t *testing.T, o Options, device string) string {
 	second := mixedLoad(t, device)
 	a := stopped(t, r)
 	if len(a.Missing) == 0 {
-		t.Error("nothing tells why")
+		t.Error("nothing shows why")
 	}
 	// Of the loads, fio does not tell how often it asked for a flush.
 	done, hidden := first.Read.TotalIOs+first.Write.TotalIOs, second.Read.TotalIOs+second.Write.TotalIOs

@@ -12,11 +12,11 @@ import (
 	"plimsoll/internal/iotrace"
 )
 
-// stream reads the ring buffer and hands on what is in it.
+// stream reads the ring buffer and passes on its events.
 type stream struct {
-	reader *ringbuf.Reader
-	done   chan error
-	seen   atomic.Uint64 // records
+	reader  *ringbuf.Reader
+	done    chan error
+	records atomic.Uint64 // records
 }
 
 // monotonic is the clock of the programs, in nanoseconds.
@@ -75,13 +75,13 @@ func takeAs[T any](s *stream, take func(*T)) func([]byte) error {
 		if want := int(unsafe.Sizeof(size)); len(raw) < want {
 			return fmt.Errorf("the ring buffer gave %d bytes, and not %d", len(raw), want)
 		}
-		s.seen.Add(1)
+		s.records.Add(1)
 		take((*T)(unsafe.Pointer(&raw[0])))
 		return nil
 	}
 }
 
-// endStream has what is in the buffer read, and ends.
+// endStream ends the stream after it has emptied the buffer.
 func (r *bpfRecorder) endStream() error {
 	if r.stream == nil || r.stream.done == nil {
 		return nil
@@ -120,8 +120,7 @@ func (r *bpfRecorder) knows(owner uint32) bool {
 	return ok
 }
 
-// errno tells of a completion's error. Kernels since 5.16 give their block
-// status, whose numbers are their own.
+// errno returns the errno of a completion. Linux 5.16 and later store the block status, which has its own numbers.
 func errno(code int32) int32 {
 	switch code {
 	case 0:

@@ -20,10 +20,8 @@ var tallyBTF []byte
 //go:embed bpf/tally_raw.o
 var tallyRaw []byte
 
-// Tally counts, by who asks for it, what some block devices are to read and
-// write: bios as they are queued, before they are split or merged. It takes no
-// times, and costs a fraction of what a Recorder does; one is started for a
-// whole run.
+// Tally counts the bytes and requests that each process queues at block devices: bios before they are split or
+// merged. It takes no times and costs a fraction of a Recorder. One is started for a whole run.
 type Tally struct {
 	coll    *ebpf.Collection
 	link    link.Link
@@ -31,7 +29,7 @@ type Tally struct {
 	cgroups *cgroups
 }
 
-// Kind is who asks a device for something.
+// Kind classifies the origin of a request.
 type Kind uint32
 
 // The kinds of who asks.
@@ -41,10 +39,10 @@ const (
 	BySelf                // this process
 )
 
-// Asked is what one of those who use a device asked of it.
-type Asked struct {
+// Demand is the I/O that one user of a device queued at it.
+type Demand struct {
 	Device    string // kernel name
-	Cgroup    uint64 // the number of the control group; 0 for that of nobody who could be told
+	Cgroup    uint64 // number of the control group; 0 where it is unknown
 	Path      string // of that group, in its hierarchy; "" where it is not known
 	Container string // name, where the group is a container's
 	Kind      Kind
@@ -68,8 +66,7 @@ type (
 	tallyDevices [maxDevices]uint32
 )
 
-// StartTally starts to count for the devices that Watch is then told of. The
-// error is problem.Unsupported when the host lacks what it takes.
+// StartTally starts counting. Watch adds devices. The error is problem.Unsupported when the host lacks what it takes.
 func StartTally() (*Tally, error) {
 	if why, remedy := probeBPF(); why != "" {
 		return nil, unsupported("who uses its disks", Way{Name: "bpf", Why: why, Remedy: remedy})
@@ -102,12 +99,12 @@ func (t *Tally) start(object []byte) error {
 	if err != nil {
 		return fmt.Errorf("read the kernel's types: %w", err)
 	}
-	ofBios, err := queueFirst(types, bioEvent)
+	ofBios, err := queueIsFirstArgument(types, bioEvent)
 	if err != nil {
 		return err
 	}
 	for name, value := range map[string]uint32{
-		"bio_queue_first": flag(ofBios), "unified": flag(t.cgroups.unified), "subsystem": subsystem(types),
+		"bio_queue_first": flag(ofBios), "unified": flag(t.cgroups.unified), "subsystem": ownerSubsystem(types),
 		"self": uint32(os.Getpid()),
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
@@ -130,10 +127,9 @@ func (t *Tally) start(object []byte) error {
 	return nil
 }
 
-// Watch has what a device is asked be counted from now on. The device is given
-// as MAJ:MIN; a partition stands for its disk, whose kernel name is returned.
+// Watch starts counting for the device MAJ:MIN. A partition stands for its disk, whose kernel name is returned.
 func (t *Tally) Watch(number string) (name string, err error) {
-	found, err := find([]string{number})
+	found, err := findDevices([]string{number})
 	if err != nil {
 		return "", err
 	}
@@ -158,7 +154,7 @@ func (t *Tally) Watch(number string) (name string, err error) {
 	return name, nil
 }
 
-// Reset forgets what was counted so far.
+// Reset sets all counts to 0.
 func (t *Tally) Reset() error {
 	var key tallyWho
 	var keys []tallyWho
@@ -186,9 +182,8 @@ func (t *Tally) Reset() error {
 	return nil
 }
 
-// Read returns what was asked since Reset, and how many bios were not counted
-// because there was no room for one more who asks.
-func (t *Tally) Read() (asked []Asked, uncounted uint64, err error) {
+// Read returns the counts since Reset, and the number of bios that were not counted because the table was full.
+func (t *Tally) Read() (asked []Demand, uncounted uint64, err error) {
 	var key tallyWho
 	var perCPU []tallyDid
 	ids := map[uint64]bool{}
@@ -206,7 +201,7 @@ func (t *Tally) Read() (asked []Asked, uncounted uint64, err error) {
 	}
 	t.cgroups.learn(ids)
 	for i := range asked {
-		asked[i].Path, asked[i].Container = t.cgroups.known[asked[i].Cgroup], t.cgroups.containers[asked[i].Cgroup]
+		asked[i].Path, asked[i].Container = t.cgroups.paths[asked[i].Cgroup], t.cgroups.containers[asked[i].Cgroup]
 	}
 	var lost []uint64
 	zero := uint32(0)
@@ -220,8 +215,8 @@ func (t *Tally) Read() (asked []Asked, uncounted uint64, err error) {
 }
 
 // sumUp adds up what each CPU counted.
-func sumUp(device string, key tallyWho, perCPU []tallyDid) Asked {
-	a := Asked{Device: device, Cgroup: key.Group, Kind: Kind(key.Kind)}
+func sumUp(device string, key tallyWho, perCPU []tallyDid) Demand {
+	a := Demand{Device: device, Cgroup: key.Group, Kind: Kind(key.Kind)}
 	votes := map[string]uint64{}
 	for i := range perCPU {
 		d := &perCPU[i]
@@ -239,7 +234,7 @@ func sumUp(device string, key tallyWho, perCPU []tallyDid) Asked {
 	return a
 }
 
-// Close has the kernel take the program and its tables back.
+// Close closes the program and its maps, which makes the kernel free them.
 func (t *Tally) Close() error {
 	err := t.link.Close()
 	t.coll.Close()

@@ -11,7 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/hosttest"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 func TestLayoutOfTheTally(t *testing.T) {
@@ -65,7 +65,7 @@ func tellsWhoAsked(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if asked, _, err := c.Read(); err != nil ||
-		sumOf(asked, name, func(a Asked) bool { return a.Command == "dd" }).ReadBytes != 1<<20 {
+		sumOf(asked, name, func(a Demand) bool { return a.Command == "dd" }).ReadBytes != 1<<20 {
 		t.Errorf("dd read 1 MiB: %+v, %v", asked, err)
 	}
 	if err := c.Reset(); err != nil {
@@ -105,13 +105,13 @@ func tellsWhoAsked(t *testing.T) {
 	}
 	for _, want := range []struct {
 		what  string
-		is    func(Asked) bool
+		is    func(Demand) bool
 		reads bool
 		n     uint64
 	}{
-		{"the reader", func(a Asked) bool { return a.Cgroup == reads && a.Kind == ByProcess }, true, 8 << 20},
-		{"the writer", func(a Asked) bool { return a.Cgroup == writes && a.Kind == ByProcess }, false, 4 << 20},
-		{"this process", func(a Asked) bool { return a.Kind == BySelf }, false, 1 << 20},
+		{"the reader", func(a Demand) bool { return a.Cgroup == reads && a.Kind == ByProcess }, true, 8 << 20},
+		{"the writer", func(a Demand) bool { return a.Cgroup == writes && a.Kind == ByProcess }, false, 4 << 20},
+		{"this process", func(a Demand) bool { return a.Kind == BySelf }, false, 1 << 20},
 	} {
 		got := sumOf(asked, name, want.is)
 		ios, bytes := got.Writes, got.WriteBytes
@@ -119,13 +119,13 @@ func tellsWhoAsked(t *testing.T) {
 			ios, bytes = got.Reads, got.ReadBytes
 		}
 		if bytes != want.n || want.what != "this process" && ios != want.n/4096 {
-			t.Errorf("%s is told with %d bytes in %d bios, want %d bytes: %+v", want.what, bytes, ios, want.n, got)
+			t.Errorf("%s is shown with %d bytes in %d bios, want %d bytes: %+v", want.what, bytes, ios, want.n, got)
 		}
 	}
 }
 
 // sumOf adds up what some asked of a device.
-func sumOf(all []Asked, device string, those func(Asked) bool) (sum Asked) {
+func sumOf(all []Demand, device string, those func(Demand) bool) (sum Demand) {
 	for _, a := range all {
 		if a.Device != device || !those(a) {
 			continue

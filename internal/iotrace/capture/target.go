@@ -24,7 +24,7 @@ import (
 //go:embed bpf/target_raw.o
 var programsTarget []byte
 
-// Namespace is what an NVMe-oF target exports, as its kernel knows it.
+// Namespace is a namespace that an NVMe-oF target exports, as its kernel knows it.
 type Namespace struct {
 	NQN  string // of its subsystem
 	ID   uint32 // in the subsystem
@@ -76,7 +76,7 @@ type (
 	targetName [224]byte
 )
 
-// targetIntervals are those that are summed up of a request.
+// targetIntervals are the recorded intervals of a target's request.
 var targetIntervals = [...]iotrace.Interval{iotrace.T, iotrace.A2Q, iotrace.F2Q, iotrace.Q2C}
 
 const nvmetModule = "nvmet"
@@ -114,14 +114,13 @@ func targetTypes() (types []*btf.Spec, why, remedy string) {
 	return types, "", ""
 }
 
-// targetUnsupported says why the target's requests cannot be recorded.
+// targetUnsupported returns the error for a host on which the target's requests cannot be recorded.
 func targetUnsupported(why, remedy string) error {
 	return unsupported("the requests of its NVMe-oF target", Way{Name: "bpf", Why: why, Remedy: remedy})
 }
 
-// StartTarget begins to record what the target does, and returns when it is
-// being recorded. The error is problem.Unsupported when the host lacks what it
-// takes.
+// StartTarget starts recording the target's requests, and returns when the programs are attached. The error is
+// problem.Unsupported when the host lacks what it takes.
 func StartTarget() (_ *TargetRecorder, err error) {
 	if why, remedy := probeBPF(); why != "" {
 		return nil, targetUnsupported(why, remedy)
@@ -133,7 +132,7 @@ func StartTarget() (_ *TargetRecorder, err error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("raise the limit of locked memory: %w", err)
 	}
-	old, err := queueFirst(types[0], bioEvent)
+	old, err := queueIsFirstArgument(types[0], bioEvent)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +186,7 @@ func (r *TargetRecorder) load(queueFirst bool, types []*btf.Spec) error {
 	return nil
 }
 
-// Requests gives what was recorded so far, by namespace, operation and size.
+// Requests returns the times so far, by namespace, operation and size.
 func (r *TargetRecorder) Requests() ([]NamespaceRequests, error) {
 	var all []NamespaceRequests
 	var key targetKey
@@ -230,7 +229,7 @@ func (n *NamespaceRequests) add(s *targetSums) {
 	}
 }
 
-// nqn gives the name of a subsystem; what is unknown would be a fault of ours.
+// nqn returns the name of a subsystem.
 func (r *TargetRecorder) nqn(s targetSubsystem) string {
 	var name targetName
 	if err := r.coll.Maps["names"].Lookup(&s, &name); err != nil {
@@ -240,8 +239,8 @@ func (r *TargetRecorder) nqn(s targetSubsystem) string {
 	return string(text)
 }
 
-// Lost tells how many requests were not recorded: there was no room for them,
-// or the kernel did not show an event.
+// Lost returns the number of requests that were not recorded: there was no room for them, or the kernel did not show
+// an event.
 func (r *TargetRecorder) Lost() (n uint64, err error) {
 	var perCPU []uint64
 	first := uint32(0)
@@ -254,7 +253,7 @@ func (r *TargetRecorder) Lost() (n uint64, err error) {
 	return n + misses(r.coll), nil
 }
 
-// Stop records no more. What was recorded can still be read.
+// Stop detaches the programs. Their counts can still be read.
 func (r *TargetRecorder) Stop() error {
 	r.ended = time.Now()
 	var all []error
@@ -265,7 +264,7 @@ func (r *TargetRecorder) Stop() error {
 	return errors.Join(all...)
 }
 
-// Close has the kernel take the programs and their tables back.
+// Close closes the programs and their maps, which makes the kernel free them.
 func (r *TargetRecorder) Close() error {
 	err := r.Stop()
 	if r.coll != nil {

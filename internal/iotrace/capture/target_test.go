@@ -13,8 +13,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"pgregory.net/rapid"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // Whether the kernel takes the programs for the target can be told without a

@@ -19,10 +19,10 @@ import (
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/blktrace"
 	"plimsoll/internal/iotrace/follow"
-	"plimsoll/internal/journal"
+	"plimsoll/internal/state/journal"
 )
 
-// tracefsHome is where the kernel has a place for tracefs.
+// tracefsHome is the kernel's mount point for tracefs.
 const tracefsHome = "/sys/kernel/tracing"
 
 // The settings of a recording. A buffer is a whole number of pages of 4080
@@ -34,8 +34,8 @@ const (
 	readInterval = 5 * time.Millisecond
 )
 
-// mounted tells where tracefs is mounted; "" for nowhere.
-func mounted() string {
+// tracefsMount returns the directory where tracefs is mounted; "" where it is not.
+func tracefsMount() string {
 	mounts, _ := mountinfo.GetMounts(mountinfo.FSTypeFilter("tracefs"))
 	if len(mounts) == 0 {
 		return ""
@@ -43,8 +43,8 @@ func mounted() string {
 	return mounts[0].Mountpoint
 }
 
-// probeTracefs tells whether the kernel has the tracer "blk", as far as can be
-// told without a change.
+// probeTracefs reports why the kernel lacks the tracer "blk", as far as can be seen without a change, with a remedy;
+// "" where it has it.
 func probeTracefs() (why, remedy string) {
 	if !exists(tracefsHome) {
 		return "the kernel has no tracing", "boot a kernel with CONFIG_FTRACE"
@@ -55,7 +55,7 @@ func probeTracefs() (why, remedy string) {
 	if traces, _ := filepath.Glob("/sys/block/*/trace/enable"); len(traces) == 0 {
 		return "block devices have no trace/enable", "boot a kernel with CONFIG_BLK_DEV_IO_TRACE"
 	}
-	dir := mounted()
+	dir := tracefsMount()
 	if dir == "" {
 		return "", ""
 	}
@@ -130,9 +130,9 @@ func startTracefs(ctx context.Context, j *journal.Journal, o Options, devices []
 	return r, nil
 }
 
-// prepare mounts tracefs where nobody has, and sets the tracer up.
+// prepare mounts tracefs if it is not mounted, and configures the tracer.
 func (r *tracefsRecorder) prepare(ctx context.Context) error {
-	if r.dir = mounted(); r.dir == "" {
+	if r.dir = tracefsMount(); r.dir == "" {
 		r.dir = tracefsHome
 		entry, err := r.journal.Do(ctx, &journal.Mount{Source: "tracefs", Target: r.dir, Type: "tracefs"},
 			func(string) error {
@@ -148,8 +148,9 @@ func (r *tracefsRecorder) prepare(ctx context.Context) error {
 			return fmt.Errorf("%s: %s", why, remedy)
 		}
 	}
+	// A kernel that oopsed has stopped tracing: a tracer then takes its settings and records nothing.
 	for _, s := range [][2]string{{"buffer_size_kb", bufferKiB}, {"trace_clock", traceClock},
-		{"current_tracer", tracerName}} {
+		{"current_tracer", tracerName}, {"tracing_on", "1"}} {
 		if err := r.set(ctx, filepath.Join(r.dir, s[0]), s[1]); err != nil {
 			return err
 		}
@@ -347,8 +348,7 @@ func (r *tracefsRecorder) close() error {
 	return errors.Join(all...)
 }
 
-// account follows the requests through what was recorded. Before the end there
-// is none: the files are being written.
+// account analyses the recorded events. It fails before the end, while the files are being written.
 func (r *tracefsRecorder) account() (*iotrace.Account, error) {
 	if r.ended.IsZero() {
 		return nil, errors.New("a recording by tracefs gives its account when it has ended")

@@ -11,7 +11,7 @@ import (
 	"plimsoll/internal/iotrace"
 )
 
-// maxCells bounds the cells that tell owners apart.
+// maxCells bounds the number of cells with separate owners.
 const maxCells = 600
 
 // cellKey is a cell's key by numbers: device, owner, operation, class of size.
@@ -34,53 +34,48 @@ func (k cellKey) pool() cellKey { return k&^(0xffff<<16) | pooled<<16 }
 type cell struct {
 	iotrace.Cell
 	key     cellKey
-	tallies [measured]iotrace.Tally
-	waiting [measured]uint8
-	times   [measured][batched]uint32
+	waiting [intervals]uint8
+	times   [intervals][batchSize]uint32
 }
 
-// batched is how many times are added at once.
-const batched = 64
+// batchSize is the number of times that are added to a distribution at once.
+const batchSize = 128
 
-// measured is the number of intervals that a capture can tell.
-const measured = iotrace.Q2D + 1
+// intervals is the number of intervals that a capture can have.
+const intervals = iotrace.Q2D + 1
 
-// put adds the time between two events, and tells whether it is one for full.
-// It is small, so that it is inlined.
+// put stores the time between two events. It reports whether flushBatch must be called: the batch is full, or the time
+// was too long. It is small, so that it is inlined.
 func (c *cell) put(i iotrace.Interval, ns int64) bool {
 	n := c.waiting[i]
 	c.times[i][n] = uint32(ns)
 	c.waiting[i] = n + 1
-	return n == batched-1 || ns > math.MaxUint32
+	return n == batchSize-1 || ns > math.MaxUint32
 }
 
-// full is for a time that is the last one that there is room for, or too long.
-func (c *cell) full(i iotrace.Interval, ns int64) {
+// flushBatch empties a full batch. A time above 4.29 s, which does not fit into the batch, is added by itself.
+func (c *cell) flushBatch(i iotrace.Interval, ns int64) {
 	if ns > math.MaxUint32 {
 		c.waiting[i]--
 		c.dist(i).Add(uint64(ns))
 		return
 	}
 	c.waiting[i] = 0
-	c.add(i, batched)
+	c.add(i, batchSize)
 }
 
 // add adds the first n times of an interval.
 func (c *cell) add(i iotrace.Interval, n int) {
-	c.tallies[i].Add(c.dist(i), c.times[i][:n])
+	c.dist(i).AddAll(c.times[i][:n])
 }
 
 func (c *cell) flush() {
 	for i, n := range c.waiting {
-		interval := iotrace.Interval(i)
 		if n > 0 {
-			c.add(interval, int(n))
-		}
-		if d := c.Intervals[i]; d != nil {
-			c.tallies[i].Settle(d)
+			c.add(iotrace.Interval(i), int(n))
 		}
 	}
-	c.waiting = [measured]uint8{}
+	c.waiting = [intervals]uint8{}
 }
 
 func (c *cell) dist(i iotrace.Interval) *iotrace.Dist {
@@ -90,16 +85,17 @@ func (c *cell) dist(i iotrace.Interval) *iotrace.Dist {
 	return c.Intervals[i]
 }
 
-// accountant sums up what is finished.
+// accountant adds finished bios to the cells of an account.
 type accountant struct {
 	cells  []*cell
 	places []place // of cells: a hash table; a power of two, never more than half full
-	beyond bool
+	// whether cells of other owners were pooled, at maxCells
+	pooled bool
 	series []series // by device
 	start  func() int64
 }
 
-// series is what completions add to the seconds of a device.
+// series collects completions for the seconds of a device.
 type series struct {
 	seconds     []second
 	at          int   // of the last one that was added to
@@ -130,12 +126,12 @@ func newAccountant(start func() int64) *accountant {
 	return &accountant{places: make([]place, 512), start: start}
 }
 
-// of finds the cell of a bio.
-func (a *accountant) of(b *told) *cell {
+// cellFor returns the cell of a bio.
+func (a *accountant) cellFor(b *finishedBio) *cell {
 	key := newCellKey(b.device, b.owner, b.op, sizeClass(b.total))
 	p := a.place(key)
 	if p.cell == nil && len(a.cells) >= maxCells && key.owner() != pooled {
-		a.beyond = true
+		a.pooled = true
 		key = key.pool()
 		p = a.place(key)
 	}
@@ -153,7 +149,7 @@ func (a *accountant) of(b *told) *cell {
 	return c
 }
 
-// place is where a key is, or belongs.
+// place returns the slot of a key, or the free one where it belongs.
 func (a *accountant) place(key cellKey) *place {
 	last := uint64(len(a.places) - 1)
 	at := uint64(key) * 0x9e3779b97f4a7c15 >> 40
@@ -166,58 +162,58 @@ func (a *accountant) place(key cellKey) *place {
 	}
 }
 
-func (a *accountant) add(b *told) {
-	c := a.of(b)
+func (a *accountant) add(b *finishedBio) {
+	c := a.cellFor(b)
 	if b.c != never {
-		a.completed(c, b)
+		a.addCompletion(c, b)
 	}
 	if b.q2q != never {
 		if c.put(iotrace.Q2Q, b.q2q) {
-			c.full(iotrace.Q2Q, b.q2q)
+			c.flushBatch(iotrace.Q2Q, b.q2q)
 		}
 	}
 	if b.q != never {
 		if b.m != never {
 			if ns := since(b.q, b.m); c.put(iotrace.Q2M, ns) {
-				c.full(iotrace.Q2M, ns)
+				c.flushBatch(iotrace.Q2M, ns)
 			}
 		}
 		if b.g != never {
 			if ns := since(b.q, b.g); c.put(iotrace.Q2G, ns) {
-				c.full(iotrace.Q2G, ns)
+				c.flushBatch(iotrace.Q2G, ns)
 			}
 		}
 		if b.leads && b.d != never {
 			if ns := since(b.q, b.d); c.put(iotrace.Q2D, ns) {
-				c.full(iotrace.Q2D, ns)
+				c.flushBatch(iotrace.Q2D, ns)
 			}
 		}
 	}
 	if b.i != never {
 		if b.g != never {
 			if ns := since(b.g, b.i); c.put(iotrace.G2I, ns) {
-				c.full(iotrace.G2I, ns)
+				c.flushBatch(iotrace.G2I, ns)
 			}
 		}
 		if b.d != never {
 			if ns := since(b.i, b.d); c.put(iotrace.I2D, ns) {
-				c.full(iotrace.I2D, ns)
+				c.flushBatch(iotrace.I2D, ns)
 			}
 		}
 	} else if b.m != never && b.d != never {
 		if ns := since(b.m, b.d); c.put(iotrace.M2D, ns) {
-			c.full(iotrace.M2D, ns)
+			c.flushBatch(iotrace.M2D, ns)
 		}
 	}
 	if b.n != never && b.d != never {
 		if ns := since(b.d, b.n); c.put(iotrace.D2N, ns) {
-			c.full(iotrace.D2N, ns)
+			c.flushBatch(iotrace.D2N, ns)
 		}
 	}
 }
 
-// completed adds what a completion tells, and to the series of its device.
-func (a *accountant) completed(c *cell, b *told) {
+// addCompletion adds the times of a completed bio to its cell and to the series of its device.
+func (a *accountant) addCompletion(c *cell, b *finishedBio) {
 	var requests uint64 // without a branch, which could hardly be predicted
 	if b.leads {
 		requests = 1
@@ -230,7 +226,7 @@ func (a *accountant) completed(c *cell, b *told) {
 	if b.q != never {
 		q2c := since(b.q, b.c)
 		if c.put(iotrace.Q2C, q2c) {
-			c.full(iotrace.Q2C, q2c)
+			c.flushBatch(iotrace.Q2C, q2c)
 		}
 		s.q2c += uint64(q2c)
 		s.q2cs++
@@ -238,20 +234,20 @@ func (a *accountant) completed(c *cell, b *told) {
 	if b.d != never {
 		d2c := since(b.d, b.c)
 		if c.put(iotrace.D2C, d2c) {
-			c.full(iotrace.D2C, d2c)
+			c.flushBatch(iotrace.D2C, d2c)
 		}
 		s.d2c += uint64(d2c)
 		s.d2cs++
 		if b.n != never {
 			if ns := since(b.n, b.c); c.put(iotrace.N2C, ns) {
-				c.full(iotrace.N2C, ns)
+				c.flushBatch(iotrace.N2C, ns)
 			}
 		}
 	}
 }
 
-// second is that of a completion.
-func (a *accountant) second(b *told) *second {
+// second returns the second in which a bio completed.
+func (a *accountant) second(b *finishedBio) *second {
 	if int(b.device) < len(a.series) {
 		if s := &a.series[b.device]; b.c >= s.from && b.c < s.until {
 			return &s.seconds[s.at]
@@ -262,7 +258,7 @@ func (a *accountant) second(b *told) *second {
 
 // another is the second of a completion that is not in the same one as that
 // before.
-func (a *accountant) another(b *told) *second {
+func (a *accountant) another(b *finishedBio) *second {
 	for int(b.device) >= len(a.series) {
 		a.series = append(a.series, series{})
 	}
@@ -288,7 +284,7 @@ func account(f *follower, a *accountant) *iotrace.Account {
 	out := &iotrace.Account{Recorder: "blktrace capture", Duration: time.Duration(since(f.start, f.last)),
 		Events: f.events}
 	for i, d := range f.devices {
-		out.Devices = append(out.Devices, d.told(f, a.seconds(i, d, since(f.start, f.last))))
+		out.Devices = append(out.Devices, d.result(f, a.seconds(i, d, since(f.start, f.last))))
 		out.Missing = append(out.Missing, d.missing()...)
 	}
 	for _, c := range a.cells {
@@ -305,8 +301,8 @@ func account(f *follower, a *accountant) *iotrace.Account {
 	}
 	out.SortCells()
 	slices.SortFunc(out.Devices, func(a, b iotrace.Device) int { return cmp.Compare(a.MajMin, b.MajMin) })
-	if f.owners.beyond || a.beyond {
-		out.Missing = append(out.Missing, "processes: there are too many to tell all apart; the rest are shown as one")
+	if f.owners.pooled || a.pooled {
+		out.Missing = append(out.Missing, "processes: there are too many to distinguish all; the rest are shown as one")
 	}
 	var orphans uint64
 	for _, d := range f.devices {
@@ -329,7 +325,7 @@ func account(f *follower, a *accountant) *iotrace.Account {
 	return out
 }
 
-// seconds joins what completions and the depth tell of each second.
+// seconds joins completions and queue depth for each second.
 func (a *accountant) seconds(i int, d *device, duration int64) []iotrace.Second {
 	var done []second
 	if i < len(a.series) {
@@ -369,8 +365,8 @@ func mean(sum, n uint64) float64 {
 	return float64(sum) / float64(n)
 }
 
-// told is the device as an account has it.
-func (d *device) told(f *follower, seconds []iotrace.Second) iotrace.Device {
+// result returns the device as an account has it.
+func (d *device) result(f *follower, seconds []iotrace.Second) iotrace.Device {
 	out := d.stats
 	out.Name, out.Seconds = d.name, seconds
 	out.MajMin = fmt.Sprintf("%d:%d", d.number>>20, d.number&0xfffff)
@@ -399,12 +395,12 @@ func (d *device) withholds() bool {
 	return (d.strict || d.reissued > 0) && (d.queued > 0 || d.issued > 0 || d.stats.Requests > 0)
 }
 
-// lacking tells what is left out of a device whose events are not all there.
-func (d *device) lacking() (out []string) {
+// lostNotes names the figures that lack events of an incomplete capture.
+func (d *device) lostNotes() (out []string) {
 	say := func(format string, values ...any) { out = append(out, d.name+": "+fmt.Sprintf(format, values...)) }
 	if d.lost > 0 {
 		say("gaps in the numbers of its events say that %d are lost: "+
-			"requests that they were of are not told of, or in part", d.lost)
+			"requests that they were of are not shown, or in part", d.lost)
 	}
 	if !d.withholds() {
 		return out
@@ -426,7 +422,7 @@ func (d *device) lacking() (out []string) {
 	return out
 }
 
-// missing tells what cannot be known of a device.
+// missing names the figures that cannot be known.
 func (d *device) missing() (out []string) {
 	switch {
 	case d.queued == 0 && d.stats.Remaps == 0 && (d.issued > 0 || d.stats.Requests > 0):
@@ -439,7 +435,7 @@ func (d *device) missing() (out []string) {
 	if d.stats.Requests == 0 && (d.queued > 0 || d.issued > 0) {
 		out = append(out, fmt.Sprintf("%s: the capture has no C of it: how long its requests took is not known", d.name))
 	}
-	out = append(out, d.lacking()...)
+	out = append(out, d.lostNotes()...)
 	if len(d.seconds) == maxSeconds {
 		out = append(out, fmt.Sprintf("%s: its series ends after %d seconds", d.name, maxSeconds))
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/iotrace/blktrace"
-	"plimsoll/internal/iotrace/synthetic"
+	"plimsoll/internal/testkit/synthetic"
 )
 
 // repeated is a capture of the test data again and again, merged, until there
@@ -21,8 +21,7 @@ func repeated(b *testing.B, archive string, events int) []byte {
 	var once []blktrace.Record
 	merge := blktrace.NewMerge(readers, func(err error) { b.Error(err) })
 	for records := merge.Next(); len(records) > 0; records = merge.Next() {
-		for _, shared := range records {
-			r := *shared
+		for _, r := range records {
 			r.PDU = bytes.Clone(r.PDU)
 			r.Sequence = 0 // for the writer to count
 			once = append(once, r)

@@ -22,7 +22,7 @@ import (
 var bttKnows = []iotrace.Interval{iotrace.Q2Q, iotrace.Q2G, iotrace.G2I, iotrace.Q2M, iotrace.I2D, iotrace.M2D,
 	iotrace.D2C, iotrace.Q2C}
 
-// figures are what btt prints of one interval of one device.
+// figures are btt's output for one interval of one device.
 type figures struct {
 	min, mean, max string
 	count          uint64
@@ -35,9 +35,9 @@ type where struct {
 
 const all = "all"
 
-// Why btt is wrong: docs/trace-btt.md shows the records.
+// Why btt is wrong: docs/evidence/btt.md shows the records.
 const (
-	flush = "btt passes over the Q of a flush, and tells the time between those before and after it"
+	flush = "btt passes over the Q of a flush, and shows the time between those before and after it"
 	split = "btt finds no Q within the D or C of a part of it"
 )
 
@@ -115,7 +115,7 @@ func unpack(t testing.TB, archive string) string {
 	}
 }
 
-// open gives the files of the captures in a directory.
+// open opens the captures in a directory.
 func open(t testing.TB, dir string) (sources []Source) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.blktrace.*"))
@@ -180,7 +180,7 @@ func compare(t *testing.T, dir string, known map[string]string) {
 	}
 	for place := range known {
 		if !seen[place] {
-			t.Errorf("%s does not differ from btt's: see docs/trace-btt.md", place)
+			t.Errorf("%s does not differ from btt's: see docs/evidence/btt.md", place)
 		}
 	}
 	for _, m := range account.Missing {

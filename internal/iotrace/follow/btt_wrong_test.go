@@ -7,7 +7,7 @@ import (
 	"plimsoll/internal/iotrace"
 )
 
-// TestWhereBttIsWrong holds docs/trace-btt.md to its word: each capture is the
+// TestWhereBttIsWrong holds docs/evidence/btt.md to its word: each capture is the
 // least that shows one difference, with what btt prints and what we do.
 func TestWhereBttIsWrong(t *testing.T) {
 	for _, program := range []string{"blkparse", "btt"} {

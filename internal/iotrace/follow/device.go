@@ -7,7 +7,7 @@ import (
 	"plimsoll/internal/iotrace/blktrace"
 )
 
-// device is what is known of a device beside its bios.
+// device is the state of a device, apart from its bios.
 type device struct {
 	number uint32
 	name   string
@@ -19,14 +19,14 @@ type device struct {
 	lost       uint64    // events, by gaps in their numbers
 	duplicates uint64
 
-	ticks    uint32 // issues and completions
-	strict   bool   // the capture lacks events of it
-	patience patience
-	reused   [phases]times
-	orphans  uint64 // completions of what was not seen to begin
-	unissued uint64 // those of them that were seen to be queued
-	unqueued uint64 // issues of what was not seen to be queued
-	reissued uint64 // without a requeue
+	ticks         uint32 // issues and completions
+	strict        bool   // the capture lacks events of it
+	patience      patience
+	reused        [phases]times
+	orphans       uint64 // completions of requests whose start was not seen
+	orphansQueued uint64 // the orphans that were seen to be queued
+	unqueued      uint64 // issues of requests that were not seen to be queued
+	reissued      uint64 // without a requeue
 
 	stats   iotrace.Device
 	inOrder uint64              // issued requests that begin where the one before ended
@@ -58,7 +58,7 @@ type depthOf struct {
 	integral float64
 }
 
-// maxSeconds bounds the series of a device: six hours with something to tell.
+// maxSeconds bounds the series of a device: six hours of seconds with activity.
 const maxSeconds = 6 * 3600
 
 func (d *device) issues(e *event) {
@@ -73,21 +73,21 @@ func (d *device) issues(e *event) {
 	d.behind[e.op] = e.end()
 }
 
-// begins takes note of a request that the driver gets.
-func (d *device) begins(start, now int64) {
-	d.pass(start, now)
+// beginRequest notes that the driver got a request.
+func (d *device) beginRequest(start, now int64) {
+	d.advance(start, now)
 	d.depth++
 	d.stats.MaxDepth = max(d.stats.MaxDepth, uint64(d.depth))
 }
 
-// ends takes note of a request that the driver has no more.
-func (d *device) ends(start, now int64) {
-	d.pass(start, now)
+// endRequest notes that the driver finished a request.
+func (d *device) endRequest(start, now int64) {
+	d.advance(start, now)
 	d.depth = max(0, d.depth-1)
 }
 
-// pass takes note of the depth until now.
-func (d *device) pass(start, now int64) {
+// advance integrates the queue depth up to now.
+func (d *device) advance(start, now int64) {
 	since := d.since
 	d.since = max(now, since)
 	if d.depth == 0 || now <= since {

@@ -1,6 +1,6 @@
 // Package follow follows every request of a blktrace capture through its
 // events, and sums up the time between them in an iotrace.Account. It is pure:
-// it opens no file. docs/trace-format.md says what is accepted, and how each
+// it opens no file. docs/contributing/trace-format.md says what is accepted, and how each
 // interval is defined.
 //
 // Records pass three stages: they are decoded and merged by time, followed, and

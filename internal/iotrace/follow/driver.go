@@ -2,13 +2,12 @@ package follow
 
 import "plimsoll/internal/iotrace"
 
-// issue begins what a driver does with a request: the bio that it begins with,
-// and those that were merged and follow it on the device.
+// issue handles the issue of a request to the driver: of its first bio and of those merged behind it.
 func (f *follower) issue(dev *device, at uint16, e *event) {
 	dev.issues(e)
 	dev.ticks++
 	if e.op == iotrace.Flush {
-		dev.begins(f.start, e.time)
+		dev.beginRequest(f.start, e.time)
 		f.issueFlush(dev, at, e)
 		return
 	}
@@ -17,7 +16,7 @@ func (f *follower) issue(dev *device, at uint16, e *event) {
 		n = f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<queued|1<<remapped)
 	}
 	if dev.strict && n != 0 && f.table.bios[n].op != e.op {
-		f.stale(dev, n)
+		f.dropStale(dev, n)
 		n = 0
 	}
 	if n == 0 && f.issueAgain(dev, at, e) {
@@ -28,13 +27,13 @@ func (f *follower) issue(dev *device, at uint16, e *event) {
 		n = f.fresh(at, e, held) // who issues it may work for anybody
 		dev.unqueued++
 	}
-	dev.begins(f.start, e.time)
+	dev.beginRequest(f.start, e.time)
 	f.cut(n, uint64(e.Bytes))
 	f.gather(n, at, e)
-	if dev.issued%sampled == 0 {
+	if dev.issued%overtakeSample == 0 {
 		dev.took(inQueue, dev.age(&f.table.bios[n]))
 	}
-	for m := n; m != 0; m = f.table.bios[m].then {
+	for m := n; m != 0; m = f.table.bios[m].nextInRequest {
 		b := &f.table.bios[m]
 		b.d, b.n, b.total = e.time, never, e.Bytes
 		if dev.age(b) > dev.patience.hold[inQueue] {
@@ -43,15 +42,14 @@ func (f *follower) issue(dev *device, at uint16, e *event) {
 		b.tick = dev.ticks
 	}
 	b := f.table.bios[n].set(issued)
-	b.left, b.leads = e.Bytes, true
+	b.bytesLeft, b.leads = e.Bytes, true
 }
 
-// sampled is that one of so many requests tells how often they are overtaken.
-const sampled = 8
+// overtakeSample is the rate at which requests are sampled to count how often they are overtaken: one in so many.
+const overtakeSample = 8
 
-// issueAgain takes a request that the driver had given back, although there is
-// no record of that, and reports whether there is one: what counts is its last
-// issue. Without any Q, it may as well be another request.
+// issueAgain handles a second issue of a request without a requeue between, and reports whether there is such a
+// request. The last issue counts. Without a Q, it may be another request.
 func (f *follower) issueAgain(dev *device, at uint16, e *event) bool {
 	if dev.queued == 0 || e.Bytes == 0 || e.op == iotrace.Other {
 		return false
@@ -60,14 +58,14 @@ func (f *follower) issueAgain(dev *device, at uint16, e *event) bool {
 	if n == 0 {
 		return false
 	}
-	if b := &f.table.bios[n]; b.op != e.op || b.left != e.Bytes || dev.age(b) > dev.patience.again[inDriver] {
+	if b := &f.table.bios[n]; b.op != e.op || b.bytesLeft != e.Bytes || dev.age(b) > dev.patience.reissue[inDriver] {
 		return false
 	}
 	dev.reissued++
-	for ; n != 0; n = f.table.bios[n].then {
+	for ; n != 0; n = f.table.bios[n].nextInRequest {
 		b := &f.table.bios[n]
 		b.d, b.n, b.tick = e.time, never, dev.ticks
-		b.again++
+		b.requeues++
 		if dev.strict {
 			b.doubtful |= doubtfulAgain // the Q of another one may be lost
 		}
@@ -77,9 +75,9 @@ func (f *follower) issueAgain(dev *device, at uint16, e *event) bool {
 
 // gather puts the bios of a request behind the first one.
 func (f *follower) gather(n uint32, at uint16, e *event) {
-	last, covered := n, f.table.bios[n].left
-	for f.table.bios[last].then != 0 {
-		last = f.table.bios[last].then
+	last, covered := n, f.table.bios[n].bytesLeft
+	for f.table.bios[last].nextInRequest != 0 {
+		last = f.table.bios[last].nextInRequest
 	}
 	for covered < e.Bytes {
 		next := f.following(n, at, e.Sector+uint64(covered>>9), e.op)
@@ -89,7 +87,7 @@ func (f *follower) gather(n uint32, at uint16, e *event) {
 		f.table.unlink(next)
 		f.table.join(next)
 		covered += min(f.table.bios[next].bytes, e.Bytes-covered)
-		f.table.bios[last].then = next
+		f.table.bios[last].nextInRequest = next
 		f.table.bios[n].merges++
 		last = next
 	}
@@ -109,8 +107,7 @@ func (f *follower) following(n uint32, at uint16, sector uint64, op iotrace.Op) 
 	return 0
 }
 
-// scattered finds a discard that was merged into a request although it does
-// not follow it on the device.
+// scattered returns a discard that was merged into a request although it does not follow it on the device.
 func (f *follower) scattered(n uint32, at uint16) uint32 {
 	const most = 4096 // far above the ranges of one request
 	next := f.table.oldest
@@ -127,8 +124,8 @@ func (f *follower) scattered(n uint32, at uint16) uint32 {
 	return 0
 }
 
-// issueFlush begins a flush that the kernel makes for all who wait for one: for
-// bios that only flush, and for writes that want one before or after them.
+// issueFlush handles a flush that the kernel makes for all bios that wait for one: flushes alone, and writes with a
+// flush before or after.
 func (f *follower) issueFlush(dev *device, at uint16, e *event) {
 	waiting := uint32(0)
 	for n := *f.table.bucket(at, e.key); n != 0; {
@@ -137,7 +134,7 @@ func (f *follower) issueFlush(dev *device, at uint16, e *event) {
 		n = b.hash
 		if dev.strict && b.key == e.key && b.device == at && b.state == issued &&
 			dev.age(b) > dev.patience.atIssue[inDriver] {
-			f.stale(dev, this)
+			f.dropStale(dev, this)
 			continue
 		}
 		if b.key == e.key && b.device == at && b.op == iotrace.Flush && b.d == never &&
@@ -150,7 +147,7 @@ func (f *follower) issueFlush(dev *device, at uint16, e *event) {
 	b.d, b.merges, b.leads = e.time, waiting, true
 }
 
-// requeue takes a request back from the driver.
+// requeue handles the return of a request from the driver.
 func (f *follower) requeue(dev *device, at uint16, e *event) {
 	dev.stats.Requeues++
 	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<issued)
@@ -160,21 +157,21 @@ func (f *follower) requeue(dev *device, at uint16, e *event) {
 	}
 	if n == 0 {
 		if n = f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<held|1<<merged); n != 0 {
-			f.table.bios[n].again++
+			f.table.bios[n].requeues++
 		}
 		return
 	}
-	dev.ends(f.start, e.time)
+	dev.endRequest(f.start, e.time)
 	if e.op == iotrace.Flush { // it is made anew
 		f.table.unlink(n)
 		f.table.remove(n)
 		return
 	}
 	f.table.bios[n].state = requeued
-	for ; n != 0; n = f.table.bios[n].then {
+	for ; n != 0; n = f.table.bios[n].nextInRequest {
 		b := &f.table.bios[n]
 		b.d, b.n = never, never
-		b.again++
+		b.requeues++
 	}
 }
 
@@ -190,7 +187,7 @@ func (f *follower) complete(dev *device, at uint16, e *event) {
 		f.completeBio(dev, at, e)
 		return
 	}
-	if dev.stats.Requests%sampled == 0 {
+	if dev.stats.Requests%overtakeSample == 0 {
 		dev.took(inDriver, dev.age(&f.table.bios[n]))
 	}
 	late := uint8(0)
@@ -198,7 +195,7 @@ func (f *follower) complete(dev *device, at uint16, e *event) {
 		late = doubtfulService
 	}
 	dev.stats.Bytes += uint64(e.Bytes)
-	request := f.table.bios[n].left
+	request := f.table.bios[n].bytesLeft
 	left := e.Bytes
 	f.table.unlink(n)
 	for n != 0 {
@@ -217,7 +214,7 @@ func (f *follower) complete(dev *device, at uint16, e *event) {
 	}
 	if n != 0 && e.Bytes < request { // the rest of it stays with the driver
 		b := &f.table.bios[n]
-		b.left = request - e.Bytes
+		b.bytesLeft = request - e.Bytes
 		if b.state == issued {
 			f.table.link(n)
 		} else {
@@ -231,22 +228,21 @@ func (f *follower) complete(dev *device, at uint16, e *event) {
 		n = f.finish(n, e)
 	}
 	dev.stats.Requests++
-	dev.ends(f.start, e.time)
+	dev.endRequest(f.start, e.time)
 }
 
 // fits reports whether a completion may be of a request of a device that lacks
 // events: one of another operation, of more than was issued, or of a part of what
 // should have ended long ago is of a request whose events are lost.
 func (d *device) fits(b *bio, e *event) bool {
-	return b.op == e.op && (e.Bytes == b.left || e.Bytes < b.left && d.age(b) <= d.patience.hold[inDriver])
+	return b.op == e.op && (e.Bytes == b.bytesLeft || e.Bytes < b.bytesLeft && d.age(b) <= d.patience.hold[inDriver])
 }
 
-// finish gives out a completed bio that is unlinked, and returns the one behind
-// it.
+// finish passes on a completed, unlinked bio, and returns the next bio of its request.
 func (f *follower) finish(n uint32, e *event) uint32 {
 	b := &f.table.bios[n]
-	then := b.then
-	f.out(b, e.time, e.Errno())
+	then := b.nextInRequest
+	f.emit(b, e.time, e.Errno())
 	f.table.remove(n)
 	return then
 }
@@ -262,14 +258,14 @@ func (f *follower) completeBio(dev *device, at uint16, e *event) {
 	}
 	dev.stats.Requests++
 	if dev.strict && n != 0 && (dev.issued > 0 || f.table.bios[n].op != e.op) {
-		f.stale(dev, n) // whether this completion is its own, only its D would tell
-		dev.unissued++
+		f.dropStale(dev, n) // whether this completion is its own, only its D would tell
+		dev.orphansQueued++
 		n = 0
 	}
 	if n == 0 {
-		f.orphaned(dev, e)
+		f.noteOrphan(dev, e)
 		n = f.fresh(at, e, issued)
-	} else if dev.stats.Requests%sampled == 0 && dev.issued == 0 {
+	} else if dev.stats.Requests%overtakeSample == 0 && dev.issued == 0 {
 		dev.took(inQueue, dev.age(&f.table.bios[n]))
 	}
 	f.cut(n, uint64(e.Bytes))
@@ -277,7 +273,7 @@ func (f *follower) completeBio(dev *device, at uint16, e *event) {
 	for covered := uint32(0); n != 0; {
 		f.table.unlink(n)
 		b := &f.table.bios[n]
-		covered += min(b.left, e.Bytes-covered)
+		covered += min(b.bytesLeft, e.Bytes-covered)
 		for n != 0 {
 			b := &f.table.bios[n]
 			b.total = max(e.Bytes, b.bytes)
@@ -293,9 +289,9 @@ func (f *follower) completeBio(dev *device, at uint16, e *event) {
 	}
 }
 
-// orphaned notes a completion of what was not seen to begin. At the beginning of
-// a trace it is of what was under way.
-func (f *follower) orphaned(d *device, e *event) {
+// noteOrphan counts a completion whose start was not seen. At the beginning of a trace the request was under way
+// already.
+func (f *follower) noteOrphan(d *device, e *event) {
 	d.orphans++
 	if d.issued > 0 && e.Bytes > 0 && e.op <= iotrace.Write && d.ticks > d.patience.atQueue[inDriver]/4 {
 		f.sign()
@@ -306,9 +302,9 @@ func (f *follower) orphaned(d *device, e *event) {
 // it, which are completed after it, as writes without data.
 func (f *follower) completeFlush(dev *device, at uint16, e *event) {
 	if e.op == iotrace.Flush {
-		if n := f.table.oldestAt(at, flushes, 0, e.op, 1<<issued); n != 0 {
+		if n := f.table.oldestAt(at, flushKey, 0, e.op, 1<<issued); n != 0 {
 			dev.stats.Requests++
-			dev.ends(f.start, e.time)
+			dev.endRequest(f.start, e.time)
 			f.table.unlink(n)
 			if b := &f.table.bios[n]; b.merges > 0 { // they tell its times
 				f.table.remove(n)
@@ -334,9 +330,9 @@ func (f *follower) completeFlush(dev *device, at uint16, e *event) {
 // flushOf finds the oldest flush that waits with a record's sector, which it
 // has been given by remaps on its way to the device.
 func (f *follower) flushOf(at uint16, e *event) (found uint32) {
-	for n := *f.table.bucket(at, flushes); n != 0; n = f.table.bios[n].hash {
+	for n := *f.table.bucket(at, flushKey); n != 0; n = f.table.bios[n].hash {
 		b := &f.table.bios[n]
-		if b.key == flushes && b.device == at && b.sector == e.Sector && states(1<<queued|1<<held).has(b.state) {
+		if b.key == flushKey && b.device == at && b.sector == e.Sector && states(1<<queued|1<<held).has(b.state) {
 			found = n
 		}
 	}

@@ -5,22 +5,21 @@ import (
 	"plimsoll/internal/iotrace/blktrace"
 )
 
-// event is a record, and what the follower makes of it.
+// event is a record with the follower's key for it.
 type event struct {
 	*blktrace.Record
 	time int64
-	key  uint64 // by which its bio is found: the sector, or flushes
+	key  uint64 // by which its bio is found: the sector, or flushKey
 	op   iotrace.Op
 }
 
-// flushes is where flushes are found, whose sector says nothing: the kernel
-// makes one, at sector 0, for all that wait.
-const flushes = ^uint64(0)
+// flushKey is the key of flushes, whose sector has no meaning: the kernel makes one, at sector 0, for all that wait.
+const flushKey = ^uint64(0)
 
 func (e *event) end() uint64 { return e.Sector + uint64(e.Bytes>>9) }
 
-// void tells whether a record lacks what would tell of its event.
-func void(r *blktrace.Record) bool {
+// hasNoPayload reports whether a remap or driver-data record lacks its payload.
+func hasNoPayload(r *blktrace.Record) bool {
 	switch r.Action.Event() {
 	case blktrace.Remap:
 		_, _, ok := r.RemappedFrom()
@@ -38,7 +37,7 @@ const zones = blktrace.CatZoneReset | blktrace.CatZoneResetAll | blktrace.CatZon
 // plainOps are the operations by CatRead and CatWrite.
 var plainOps = [4]iotrace.Op{iotrace.Other, iotrace.Read, iotrace.Write, iotrace.Read}
 
-// operation tells what a request does by its categories.
+// operation returns the operation of a request with these categories.
 func operation(a blktrace.Action, bytes uint32) iotrace.Op {
 	const special = blktrace.CatPassthrough | blktrace.CatDiscard | blktrace.CatFlush | zones
 	switch {

@@ -18,7 +18,7 @@ type Source struct {
 	Size int64     // in bytes; 0 for unknown, as of standard input
 }
 
-// Options are how a capture is analysed. The zero value will do.
+// Options configure the analysis of a capture. The zero value is usable.
 type Options struct {
 	Strict  bool // refuse a capture that is damaged
 	Threads int  // 0 and 1: all in the calling goroutine; the result is the same
@@ -31,18 +31,24 @@ type Options struct {
 	// Progress is told how many bytes are done, and of how many; 0 for unknown.
 	Progress func(done, total int64)
 
-	// DeviceName gives the kernel's name of a device, or "". Without it, or a
-	// message in the capture that tells it, a device's name is its MAJ:MIN.
+	// DeviceName returns the kernel name of a device, or "". Without a name, from it or from a message in the
+	// capture, a device is called by its MAJ:MIN.
 	DeviceName func(major, minor uint32) string
 }
 
-// DamageError says what is wrong with a capture whose sound part was analysed.
+// DamageError lists the damage in a capture whose sound part was analysed.
 type DamageError struct {
 	Places []error // the first ones: *blktrace.FormatError, or of reading a file
 	More   int     // that are not in Places
+
+	nothing bool // is sound
 }
 
 func (e *DamageError) Error() string {
+	var first *blktrace.FormatError
+	if e.nothing && errors.As(e.Places[0], &first) {
+		return "not a blktrace capture, and not blkparse's text: " + first.Reason
+	}
 	lines := make([]string, 0, len(e.Places)+1)
 	for _, p := range e.Places {
 		lines = append(lines, p.Error())
@@ -53,7 +59,7 @@ func (e *DamageError) Error() string {
 	return "the capture is damaged:\n" + strings.Join(lines, "\n")
 }
 
-// Unwrap gives the Places.
+// Unwrap returns the Places.
 func (e *DamageError) Unwrap() []error { return e.Places }
 
 const maxPlaces = 20
@@ -92,13 +98,11 @@ func Analyze(ctx context.Context, sources []Source, options Options) (*iotrace.A
 	if err != nil {
 		return nil, err
 	}
-	if len(a.damage.Places) > 0 && options.Strict {
+	a.damage.nothing = a.follower.events == 0
+	if len(a.damage.Places) > 0 && (options.Strict || a.damage.nothing) {
 		return nil, a.damage
 	}
 	if a.follower.events == 0 {
-		if len(a.damage.Places) > 0 {
-			return nil, a.damage
-		}
 		return nil, ErrEmpty
 	}
 	out := account(a.follower, a.accountant)

@@ -24,7 +24,7 @@ const twoReads = `
 9 C 8:0 R 100+8
 10 C 8:0 R 200+8`
 
-// capture tells a story as one file.
+// capture returns a story as one file.
 func capture(t testing.TB, story string) []byte {
 	t.Helper()
 	sources, err := tell(story)
@@ -148,8 +148,7 @@ func TestCallersAreHeard(t *testing.T) {
 	}
 }
 
-// generator gives an endless capture: reads of ever other processes that are
-// never completed.
+// generator is an endless capture of reads by new processes that never complete.
 type generator struct {
 	buf  bytes.Buffer
 	w    *blktrace.Writer
@@ -208,7 +207,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	t.Logf("%d MiB", most>>20)
 	all := strings.Join(a.Missing, "\n")
-	for _, want := range []string{"too many to tell all apart", fmt.Sprintf("more than %d at once", maxInFlight)} {
+	for _, want := range []string{"too many to distinguish all", fmt.Sprintf("more than %d at once", maxInFlight)} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q is not among\n%s", want, all)
 		}

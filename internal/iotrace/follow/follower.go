@@ -20,11 +20,11 @@ type follower struct {
 	last    int64
 	events  uint64
 	givenUp uint64
-	strict  bool   // events of every device are missing
-	signs   uint64 // that they are
-	held    []told // whose times are doubtful
+	strict  bool          // events of every device are missing
+	signs   uint64        // that they are
+	delayed []finishedBio // bios whose times are doubtful
 
-	done   func(*told)                      // takes each bio that nothing more will happen to; good until it returns
+	done   func(*finishedBio)               // called with each finished bio, which is valid until it returns
 	nameOf func(major, minor uint32) string // may be nil
 }
 
@@ -32,20 +32,20 @@ func newFollower(nameOf func(major, minor uint32) string) *follower {
 	return &follower{table: newTable(), numbers: map[uint32]uint16{}, owners: newOwners(), nameOf: nameOf}
 }
 
-// out gives out a bio.
-func (f *follower) out(b *bio, c int64, errno int32) {
+// emit passes on a bio that has completed.
+func (f *follower) emit(b *bio, c int64, errno int32) {
 	b.c, b.errno = c, uint16(errno)
 	if b.doubtful != 0 {
-		f.hold(&b.told)
+		f.hold(&b.finishedBio)
 		return
 	}
-	f.done(&b.told)
+	f.done(&b.finishedBio)
 }
 
 // maxDevices is more than any host has; a capture with more is damaged.
 const maxDevices = 4096
 
-// device gives the index of a device, which may be a new one.
+// device returns the index of a device, adding it if it is new.
 func (f *follower) device(number uint32) uint16 {
 	if index, ok := f.numbers[number]; ok {
 		return index
@@ -59,7 +59,7 @@ func (f *follower) device(number uint32) uint16 {
 	return index
 }
 
-// follow takes a record, and does not keep it.
+// follow handles a record, and does not retain it.
 func (f *follower) follow(r *blktrace.Record) {
 	e := &f.event
 	what := r.Action.Event()
@@ -67,12 +67,12 @@ func (f *follower) follow(r *blktrace.Record) {
 		f.note(r)
 		return
 	}
-	if what == 0 || what >= blktrace.Remap && void(r) {
+	if what == 0 || what >= blktrace.Remap && hasNoPayload(r) {
 		return
 	}
 	e.Record, e.time, e.key, e.op = r, int64(r.Time), r.Sector, operation(r.Action, r.Bytes)
 	if e.op == iotrace.Flush {
-		e.key = flushes
+		e.key = flushKey
 	}
 	known := &f.recent[r.Device*0x9e3779b1>>26]
 	if known.device == nil || known.device.number != r.Device {
@@ -80,7 +80,7 @@ func (f *follower) follow(r *blktrace.Record) {
 		known.device = f.devices[known.index]
 	}
 	dev, at := known.device, known.index
-	if r.Sequence != 0 && !dev.follows(r) && dev.twice(r) {
+	if r.Sequence != 0 && !dev.follows(r) && dev.isDuplicate(r) {
 		return
 	}
 	if f.events == 0 {
@@ -164,21 +164,21 @@ func (f *follower) find(at uint16, e *event, s states) uint32 {
 		return b
 	}
 	b := f.fresh(at, e, queued)
-	f.table.bios[b].owner = f.owners.of(e)
+	f.table.bios[b].owner = f.owners.indexOf(e)
 	return b
 }
 
 func (f *follower) queue(dev *device, at uint16, e *event) {
 	dev.queued++
 	f.retire(dev, at, e, &dev.patience.atQueue, 0)
-	owner := f.owners.of(e)
+	owner := f.owners.indexOf(e)
 	var n uint32
 	if dev.stats.Remaps > 0 {
 		n = f.table.newestAt(at, e.key, e.Bytes, 1<<remapped)
 	}
 	if n == 0 {
 		n = f.fresh(at, e, queued)
-	} else if above := f.table.bios[n].owner; above != 0 && f.owners.kernel(owner) {
+	} else if above := f.table.bios[n].owner; above != 0 && f.owners.isKernel(owner) {
 		owner = above // a kernel thread passes on what another one asked for
 	}
 	b := f.table.bios[n].set(queued)
@@ -196,7 +196,7 @@ func (f *follower) remap(dev *device, at uint16, e *event) {
 	dev.stats.Remaps++
 	n := f.fresh(at, e, remapped)
 	b := &f.table.bios[n]
-	b.q, b.owner = e.time, f.owners.of(e)
+	b.q, b.owner = e.time, f.owners.indexOf(e)
 	from, sector, _ := e.RemappedFrom()
 	if origin, ok := f.numbers[from]; ok {
 		if above := f.table.newestAt(origin, sector, e.Bytes, 1<<queued|1<<held|1<<issued); above != 0 {
@@ -205,9 +205,8 @@ func (f *follower) remap(dev *device, at uint16, e *event) {
 	}
 }
 
-// split makes two of a bio. The record is of the first part and says where the
-// rest begins; but of dm, it is of the rest, and what was split off is dm's
-// own: the bio is completed as one, where the last rest began.
+// split divides a bio in two. The record is of the first part and has the start of the rest. For dm it is of the
+// rest, and the part split off is dm's own: the bio completes as one, where the last rest began.
 func (f *follower) split(dev *device, at uint16, e *event) {
 	dev.stats.Splits++
 	rest, _ := e.Count()
@@ -215,7 +214,7 @@ func (f *follower) split(dev *device, at uint16, e *event) {
 		if n := f.passedOn(at, e); n != 0 {
 			f.table.unlink(n)
 			b := &f.table.bios[n]
-			b.key, b.left = e.Sector, e.Bytes
+			b.key, b.bytesLeft = e.Sector, uint32(b.sector+uint64(b.bytes>>9)-e.Sector)<<9
 			f.table.link(n)
 			return
 		}
@@ -227,7 +226,7 @@ func (f *follower) split(dev *device, at uint16, e *event) {
 }
 
 // passedOn finds the bio that a record of its rest is of. It was queued just
-// before.
+// before. Text of blkparse does not say how long the rest is.
 func (f *follower) passedOn(at uint16, e *event) uint32 {
 	const most = 64
 	n := f.table.newest
@@ -236,7 +235,9 @@ func (f *follower) passedOn(at uint16, e *event) uint32 {
 			break
 		}
 		b := &f.table.bios[n]
-		if b.device == at && b.state == queued && b.key < e.Sector && b.sector+uint64(b.bytes>>9) == e.end() {
+		end := b.sector + uint64(b.bytes>>9)
+		if b.device == at && b.state == queued && b.key < e.Sector &&
+			(end == e.end() || e.Bytes == 0 && e.Sector < end) {
 			return n
 		}
 		n = b.older
@@ -246,7 +247,7 @@ func (f *follower) passedOn(at uint16, e *event) uint32 {
 
 // cut makes two of a bio: the first so many bytes, and the rest if any.
 func (f *follower) cut(n uint32, first uint64) {
-	if b := &f.table.bios[n]; first == 0 || first >= uint64(b.bytes) || b.then != 0 || b.key != b.sector {
+	if b := &f.table.bios[n]; first == 0 || first >= uint64(b.bytes) || b.nextInRequest != 0 || b.key != b.sector {
 		return
 	}
 	at := f.table.add()
@@ -255,9 +256,9 @@ func (f *follower) cut(n uint32, first uint64) {
 	rest.sector += first >> 9
 	rest.key = rest.sector
 	rest.bytes -= uint32(first)
-	rest.left, rest.total, rest.q2q = rest.bytes, rest.bytes, never
+	rest.bytesLeft, rest.total, rest.q2q = rest.bytes, rest.bytes, never
 	b.bytes = uint32(first)
-	b.left, b.total = b.bytes, b.bytes
+	b.bytesLeft, b.total = b.bytes, b.bytes
 	f.table.enter(at)
 }
 
@@ -298,7 +299,7 @@ func (f *follower) insert(at uint16, e *event) {
 }
 
 func (f *follower) submit(at uint16, e *event) {
-	for n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<issued); n != 0; n = f.table.bios[n].then {
+	for n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<issued); n != 0; n = f.table.bios[n].nextInRequest {
 		f.table.bios[n].n = e.time
 	}
 }
@@ -308,19 +309,19 @@ func since(from, to int64) int64 { return max(0, to-from) }
 // giveUp ends a bio, and the request that it begins, that was not completed.
 func (f *follower) giveUp(n uint32) {
 	dev := f.devices[f.table.bios[n].device]
-	if f.leave(n) {
+	if f.dropBio(n) {
 		dev.stats.Unfinished++
 	}
 }
 
-// leave ends a bio, and the request that it begins, without a completion. It
-// reports whether it was one: of a remap alone there is nothing to tell.
-func (f *follower) leave(n uint32) bool {
+// dropBio ends a bio, and the request that it begins, without a completion. It reports whether a request ended: a bio
+// known by a remap alone is not counted.
+func (f *follower) dropBio(n uint32) bool {
 	f.table.unlink(n)
 	b := &f.table.bios[n]
 	dev := f.devices[b.device]
 	if b.state == issued {
-		dev.ends(f.start, f.last)
+		dev.endRequest(f.start, f.last)
 	}
 	if b.state == remapped {
 		f.table.remove(n)
@@ -328,25 +329,25 @@ func (f *follower) leave(n uint32) bool {
 	}
 	for n != 0 {
 		b := &f.table.bios[n]
-		then := b.then
-		f.out(b, never, 0)
+		then := b.nextInRequest
+		f.emit(b, never, 0)
 		f.table.remove(n)
 		n = then
 	}
 	return true
 }
 
-// end gives up all that is in flight.
-func (f *follower) end() {
+// dropAll ends all bios in flight without a completion.
+func (f *follower) dropAll() {
 	for f.table.oldest != 0 {
 		b := &f.table.bios[f.table.oldest]
 		dev := f.devices[b.device]
 		if b.state == issued && dev.stats.Requests > 0 && dev.age(b) > dev.patience.atQueue[inDriver] {
-			f.stale(dev, f.table.oldest)
+			f.dropStale(dev, f.table.oldest)
 			f.sign()
 			continue
 		}
 		f.giveUp(f.table.oldest)
 	}
-	f.decide()
+	f.emitDelayed()
 }

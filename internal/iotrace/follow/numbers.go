@@ -9,13 +9,13 @@ type counter struct {
 }
 
 const (
-	restart = 1 << 30 // a gap that is taken for numbers that began anew
-	maxCPU  = 1 << 14 // far above what Linux can be built for
-	nearby  = 64      // records that may lie between one and its copy
+	restartGap = 1 << 30 // a gap in sequence numbers from which they are taken to have restarted
+	maxCPU     = 1 << 14 // far above what Linux can be built for
+	nearby     = 64      // records that may lie between one and its copy
 )
 
-// follows takes a number that follows the one before, as nearly all do. It is
-// small, so that it is inlined.
+// follows reports whether a record's number follows the previous one, as nearly all do, and stores it. It is small,
+// so that it is inlined.
 func (d *device) follows(r *blktrace.Record) bool {
 	if r.CPU >= uint32(len(d.cpus)) {
 		return false
@@ -28,10 +28,9 @@ func (d *device) follows(r *blktrace.Record) bool {
 	return true
 }
 
-// twice takes any other number, and reports whether it is of an event that was
-// seen before: a capture may be given together with its own merge, record by
-// record, for both are in the order of time.
-func (d *device) twice(r *blktrace.Record) bool {
+// isDuplicate handles any other number, and reports whether the event was seen before. A capture may be given
+// together with its own merge, record by record, since both are in the order of time.
+func (d *device) isDuplicate(r *blktrace.Record) bool {
 	if r.CPU >= maxCPU {
 		return false // the record is damaged
 	}
@@ -44,7 +43,7 @@ func (d *device) twice(r *blktrace.Record) bool {
 		d.duplicates++
 		return true
 	}
-	if gap := r.Sequence - c.last - 1; c.last != 0 && gap > 0 && gap < restart {
+	if gap := r.Sequence - c.last - 1; c.last != 0 && gap > 0 && gap < restartGap {
 		d.lost += uint64(gap)
 		d.lacks()
 	}

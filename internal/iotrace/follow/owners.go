@@ -15,25 +15,26 @@ const (
 	pooled = 1 // all beyond maxOwners
 )
 
-type who struct {
+type ownerKey struct {
 	cgroup uint64
 	pid    uint32
 }
 
 // owners numbers processes, each in its cgroup.
 type owners struct {
-	list   []who
-	index  map[who]uint16
+	list   []ownerKey
+	index  map[ownerKey]uint16
 	names  map[uint32]string
 	recent [256]struct {
-		who
+		ownerKey
 		at uint16
 	}
-	beyond bool
+	// whether further owners were pooled
+	pooled bool
 }
 
 func newOwners() owners {
-	return owners{list: make([]who, 2), index: map[who]uint16{}, names: map[uint32]string{}}
+	return owners{list: make([]ownerKey, 2), index: map[ownerKey]uint16{}, names: map[uint32]string{}}
 }
 
 // maxNames bounds the names that are kept.
@@ -45,11 +46,11 @@ func (o *owners) name(pid uint32, name string) {
 	}
 }
 
-// of is the owner of an event.
-func (o *owners) of(e *event) uint16 {
-	w := who{e.Cgroup, e.PID}
+// indexOf returns the index of the owner of an event.
+func (o *owners) indexOf(e *event) uint16 {
+	w := ownerKey{e.Cgroup, e.PID}
 	r := &o.recent[(e.PID^uint32(e.Cgroup))&255]
-	if r.who == w && r.at != nobody {
+	if r.ownerKey == w && r.at != nobody {
 		return r.at
 	}
 	at, ok := o.index[w]
@@ -60,10 +61,10 @@ func (o *owners) of(e *event) uint16 {
 			o.list = append(o.list, w)
 			o.index[w] = at
 		} else {
-			o.beyond = true
+			o.pooled = true
 		}
 	}
-	r.who, r.at = w, at
+	r.ownerKey, r.at = w, at
 	return at
 }
 
@@ -71,8 +72,8 @@ func (o *owners) of(e *event) uint16 {
 var kernelThreads = []string{"kworker/", "ksoftirqd/", "swapper/", "kswapd", "jbd2/", "xfsaild/", "md", "dm", "loop",
 	"btrfs-"}
 
-// kernel tells whether an owner is a kernel thread, going by its name.
-func (o *owners) kernel(at uint16) bool {
+// isKernel reports whether an owner is a kernel thread, by its name.
+func (o *owners) isKernel(at uint16) bool {
 	if at == nobody || at == pooled {
 		return false
 	}
@@ -99,5 +100,5 @@ func (o *owners) owner(at uint16) iotrace.Owner {
 		return iotrace.Owner{Command: "(other processes)"}
 	}
 	w := o.list[at]
-	return iotrace.Owner{Cgroup: w.cgroup, PID: w.pid, Command: o.names[w.pid], Kernel: w.cgroup == 0 && o.kernel(at)}
+	return iotrace.Owner{Cgroup: w.cgroup, PID: w.pid, Command: o.names[w.pid], Kernel: w.cgroup == 0 && o.isKernel(at)}
 }

@@ -17,7 +17,7 @@ type analysis struct {
 	options    Options
 	readers    []*blktrace.Reader
 	total      int64
-	unsized    bool // the size of a source is not known
+	unsized    bool // the size of some source is unknown
 	damage     *DamageError
 	follower   *follower
 	accountant *accountant
@@ -26,12 +26,12 @@ type analysis struct {
 	one iotrace.IO // its argument
 }
 
-// sum gives what takes finished bios: to the account, and to PerIO.
-func (a *analysis) sum() func(*told) {
+// sum returns the function that handles finished bios: it adds them to the account and calls PerIO.
+func (a *analysis) sum() func(*finishedBio) {
 	if a.options.PerIO == nil {
 		return a.accountant.add
 	}
-	return func(b *told) {
+	return func(b *finishedBio) {
 		a.accountant.add(b)
 		if a.err == nil {
 			a.err = a.options.PerIO(a.io(b))
@@ -39,8 +39,7 @@ func (a *analysis) sum() func(*told) {
 	}
 }
 
-// read has records taken, in the order of time, until the end; take returns how
-// many there were, and 0 at the end.
+// read calls take until the end. take handles records in the order of time and returns their number, 0 at the end.
 func (a *analysis) read(take func(*blktrace.Merge) (int, error)) error {
 	merge := blktrace.NewMerge(a.readers, a.damage.add)
 	const often = 4096 // records
@@ -62,7 +61,7 @@ func (a *analysis) read(take func(*blktrace.Merge) (int, error)) error {
 	}
 }
 
-// check ends an analysis that is not wanted any more, and tells how far it is.
+// check reports progress, and returns an error when the context has ended.
 func (a *analysis) check() error {
 	if err := a.ctx.Err(); err != nil {
 		return err
@@ -92,15 +91,15 @@ func (a *analysis) serial() error {
 	a.follower.done = a.sum()
 	err := a.read(func(merge *blktrace.Merge) (int, error) {
 		records := merge.Next()
-		for _, r := range records {
-			a.follower.follow(r)
+		for i := range records {
+			a.follower.follow(&records[i])
 		}
 		return len(records), a.err
 	})
 	if err != nil {
 		return err
 	}
-	a.follower.end()
+	a.follower.dropAll()
 	return a.err
 }
 
@@ -184,7 +183,7 @@ func (a *analysis) parallel() error {
 		empty <- b.clear()
 	}
 	if a.err == nil && ctx.Err() == nil {
-		a.follower.end()
+		a.follower.dropAll()
 	}
 	summed()
 	if err := <-decoded; err != nil {
@@ -205,12 +204,12 @@ func (a *analysis) summing() (wait func()) {
 		return func() {}
 	}
 	const ahead, size = 8, 1024
-	full, empty := make(chan []told, ahead), make(chan []told, ahead)
+	full, empty := make(chan []finishedBio, ahead), make(chan []finishedBio, ahead)
 	for range ahead - 1 {
-		empty <- make([]told, 0, size)
+		empty <- make([]finishedBio, 0, size)
 	}
-	done := make([]told, 0, size)
-	a.follower.done = func(b *told) {
+	done := make([]finishedBio, 0, size)
+	a.follower.done = func(b *finishedBio) {
 		if done = append(done, *b); len(done) == size {
 			full <- done
 			done = <-empty
@@ -234,7 +233,7 @@ func (a *analysis) summing() (wait func()) {
 }
 
 // io describes a bio for PerIO.
-func (a *analysis) io(b *told) *iotrace.IO {
+func (a *analysis) io(b *finishedBio) *iotrace.IO {
 	start := a.follower.start
 	at := func(t int64) int64 {
 		if t == never {
@@ -246,7 +245,7 @@ func (a *analysis) io(b *told) *iotrace.IO {
 		Device: a.follower.devices[b.device].name, Op: b.op, Sector: b.sector, Bytes: uint64(b.bytes),
 		Owner: a.follower.owners.owner(b.owner), CPU: b.cpu,
 		Q: at(b.q), G: at(b.g), I: at(b.i), M: at(b.m), D: at(b.d), N: at(b.n), C: at(b.c),
-		Merged: b.merges, Requeued: uint32(b.again), Error: int32(b.errno),
+		Merged: b.merges, Requeued: uint32(b.requeues), Error: int32(b.errno),
 	}
 	return &a.one
 }
@@ -254,6 +253,14 @@ func (a *analysis) io(b *told) *iotrace.IO {
 // tellMissing adds what files and records lack.
 func (a *analysis) tellMissing(out *iotrace.Account, sources []Source) {
 	for _, r := range a.readers {
+		if r.IsText() {
+			out.Missing = append(out.Missing, r.Name()+": this is text of blkparse, which has no cgroups, and nothing of "+
+				"when an NVMe device got a command (N)")
+			if len(a.readers) > 1 {
+				out.Missing = append(out.Missing, r.Name()+": its times count from its own first event, which may be another "+
+					"time than that of the other files: give the captures themselves")
+			}
+		}
 		if n := r.Disordered(); n > 0 {
 			out.Missing = append(out.Missing, fmt.Sprintf("%s: %d records come after later ones, and may not have "+
 				"been matched", r.Name(), n))
@@ -261,26 +268,25 @@ func (a *analysis) tellMissing(out *iotrace.Account, sources []Source) {
 	}
 	for _, m := range missingFiles(sources) {
 		out.Missing = append(out.Missing,
-			fmt.Sprintf("CPU %d has no file (%s.%d): what happened there is not told of", m.cpu, m.name, m.cpu))
+			fmt.Sprintf("CPU %d has no file (%s.%d): what happened there is not shown", m.cpu, m.name, m.cpu))
 		out.MissingCPUs = append(out.MissingCPUs, m.cpu)
 	}
-	a.tellAbsentCPUs(out, sources)
+	a.noteAbsentCPUs(out, sources)
 	slices.Sort(out.MissingCPUs)
 	out.MissingCPUs = slices.Compact(out.MissingCPUs)
 	switch n := len(a.damage.Places) + a.damage.More; n {
 	case 0:
 	case 1:
-		out.Missing = append(out.Missing, "the capture is damaged in one place: what was there is not told of")
+		out.Missing = append(out.Missing, "the capture is damaged in one place: what was there is not shown")
 	default:
 		out.Missing = append(out.Missing, fmt.Sprintf("the capture is damaged in %d places: what was there is not "+
-			"told of", n))
+			"reported", n))
 	}
 	slices.Sort(out.Missing)
 }
 
-// tellAbsentCPUs names the CPUs of which a capture that lacks events has none,
-// where names of files do not tell.
-func (a *analysis) tellAbsentCPUs(out *iotrace.Account, sources []Source) {
+// noteAbsentCPUs names the CPUs of which an incomplete capture has no record, where files' names do not show them.
+func (a *analysis) noteAbsentCPUs(out *iotrace.Account, sources []Source) {
 	if len(out.MissingCPUs) > 0 || !slices.ContainsFunc(a.follower.devices, func(d *device) bool { return d.strict }) {
 		return
 	}
@@ -311,7 +317,7 @@ func (a *analysis) tellAbsentCPUs(out *iotrace.Account, sources []Source) {
 	}
 }
 
-// fileOfCPU tells of a file's name of which capture and CPU it is.
+// fileOfCPU splits a file's name into capture and CPU.
 func fileOfCPU(name string) (capture string, cpu int, ok bool) {
 	const infix = ".blktrace."
 	at := strings.LastIndex(name, infix)
@@ -328,7 +334,7 @@ type missingFile struct {
 	cpu  int
 }
 
-// missingFiles are those of the CPUs below the highest of each capture.
+// missingFiles returns the missing files of CPUs below the highest of each capture.
 func missingFiles(sources []Source) (missing []missingFile) {
 	captures := map[string]map[int]bool{}
 	for _, s := range sources {

@@ -13,7 +13,7 @@ import (
 
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/blktrace"
-	"plimsoll/internal/iotrace/synthetic"
+	"plimsoll/internal/testkit/synthetic"
 )
 
 // made is a whole capture in memory: a file for each CPU.
@@ -77,7 +77,8 @@ func copyRecords(t testing.TB, readers []*blktrace.Reader, to *bytes.Buffer, kee
 	merge := blktrace.NewMerge(readers, func(err error) { t.Error(err) })
 	last := uint32(0)
 	for records := merge.Next(); len(records) > 0; records = merge.Next() {
-		for _, r := range records {
+		for i := range records {
+			r := &records[i]
 			if !keep(r) {
 				continue
 			}
@@ -97,7 +98,7 @@ func copyRecords(t testing.TB, readers []*blktrace.Reader, to *bytes.Buffer, kee
 	}
 }
 
-// truth is what the whole capture tells.
+// truth is the account of the whole capture.
 type truth struct {
 	account *iotrace.Account
 	rows    map[string]iotrace.Row // by device; "" for all
@@ -150,8 +151,8 @@ func compareIntervals(t *testing.T, whole, left map[string]iotrace.Row, least fl
 			for _, p := range []float64{50, 90, 99, 99.9} {
 				share := p / 100
 				off := 4.5*bios*math.Sqrt(share*(1-share)*max(0, 1-n/all)/n) + float64(2+doubtful)/n + 0.05*(1-share)
-				low, high := true_.PercentileNS(100*max(share-off, 1e-9)), true_.PercentileNS(100*min(share+off, 1))
-				if got := d.PercentileNS(p); float64(got) < 0.98*float64(low) || float64(got) > 1.02*float64(high) {
+				low, high := true_.PercentilesNS(100 * max(share-off, 1e-9))[0], true_.PercentilesNS(100 * min(share+off, 1))[0]
+				if got := d.PercentilesNS(p)[0]; float64(got) < 0.98*float64(low) || float64(got) > 1.02*float64(high) {
 					t.Errorf("%s: p%g is %d ns, and of the whole capture between %d and %d", name, p, got, low, high)
 				}
 			}
@@ -182,7 +183,7 @@ func depthWithheldOrRight(t *testing.T, whole, left *iotrace.Account) {
 		if !d.Knows(iotrace.QuantityDepth) {
 			if d.Depth != 0 || d.MaxDepth != 0 ||
 				slices.ContainsFunc(d.Seconds, func(s iotrace.Second) bool { return s.Depth != 0 }) {
-				t.Errorf("%s: a depth is told that is withheld: %g, %d", d.Name, d.Depth, d.MaxDepth)
+				t.Errorf("%s: a depth is shown that is withheld: %g, %d", d.Name, d.Depth, d.MaxDepth)
 			}
 			if !strings.Contains(strings.Join(left.Missing, "\n"), d.Name+": its depth") {
 				t.Errorf("%s: that its depth is left out is not said in\n%s", d.Name, strings.Join(left.Missing, "\n"))

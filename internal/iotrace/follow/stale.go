@@ -36,20 +36,20 @@ func (b *bio) phase() phase {
 	return inQueue
 }
 
-// overtaken is how often requests were overtaken in a phase, by powers of two.
-type overtaken struct {
+// overtakes counts how often requests were overtaken in a phase, by powers of two.
+type overtakes struct {
 	counts [33]uint64
 	n      uint64
 }
 
-func (o *overtaken) add(events uint32) bool {
+func (o *overtakes) add(events uint32) bool {
 	o.counts[bits.Len32(events)]++
 	o.n++
 	return o.n&(o.n-1) == 0 || o.n%64 == 0
 }
 
 // bound is a power of two that so many percent of requests are not above.
-func (o *overtaken) bound(percent uint64) uint32 {
+func (o *overtakes) bound(percent uint64) uint32 {
 	sum := uint64(0)
 	for i, n := range o.counts {
 		sum += n
@@ -60,15 +60,15 @@ func (o *overtaken) bound(percent uint64) uint32 {
 	return 1 << 20
 }
 
-// limits are how often a request of each phase may be overtaken.
+// limits bound how often a request of each phase may be overtaken.
 type limits [phases]uint32
 
-// patience is what a device's requests are allowed.
+// patience holds the limits for a device's requests.
 type patience struct {
-	seen    [phases]overtaken
+	seen    [phases]overtakes
 	atQueue limits // beyond, a Q of the same sectors retires it
 	atIssue limits // and a D or requeue
-	again   limits // and up to here, a D without a Q issues it again
+	reissue limits // up to here, a D without a Q issues the request again
 	hold    limits // beyond, its times are doubtful
 	expire  limits // beyond, it is retired
 }
@@ -80,11 +80,11 @@ func (p *patience) settle(strict bool) {
 		half, most := p.seen[i].bound(50), p.seen[i].bound(90)
 		if !strict {
 			whole := max(1024, 16*most)
-			p.atQueue[i], p.atIssue[i], p.again[i], p.hold[i], p.expire[i] = whole, whole, whole, whole, unlimited
+			p.atQueue[i], p.atIssue[i], p.reissue[i], p.hold[i], p.expire[i] = whole, whole, whole, whole, unlimited
 			continue
 		}
 		p.atQueue[i], p.atIssue[i] = max(64, most), max(16, half)
-		p.again[i] = max(256, 4*most)
+		p.reissue[i] = max(256, 4*most)
 		p.hold[i], p.expire[i] = max(64, most), max(4096, 64*most)
 	}
 }
@@ -118,11 +118,10 @@ func (f *follower) sign() {
 	}
 }
 
-// age is how many events of its device came after a bio's last one.
+// age returns the number of events of its device since a bio's last one.
 func (d *device) age(b *bio) uint32 { return d.ticks - b.tick }
 
-// retire gives up the requests of an event's sectors, but for one, that were
-// overtaken beyond a limit.
+// retire ends the requests for an event's sectors, but for one, that were overtaken more often than a limit.
 func (f *follower) retire(dev *device, at uint16, e *event, limit *limits, except uint32) {
 	if e.op == iotrace.Flush {
 		return // its sectors say nothing
@@ -131,23 +130,22 @@ func (f *follower) retire(dev *device, at uint16, e *event, limit *limits, excep
 		b := &f.table.bios[n]
 		next := b.hash
 		if b.key == e.key && b.device == at && n != except && dev.age(b) > limit[b.phase()] {
-			dev.again(b, e)
-			f.stale(dev, n)
+			dev.noteReuse(b, e)
+			f.dropStale(dev, n)
 			f.sign()
 		}
 		n = next
 	}
 }
 
-// stale gives up a request whose completion is lost.
-func (f *follower) stale(dev *device, n uint32) {
-	if f.leave(n) {
+// dropStale ends a request whose completion was lost.
+func (f *follower) dropStale(dev *device, n uint32) {
+	if f.dropBio(n) {
 		dev.stats.Retired++
 	}
 }
 
-// expire looks at one bio after the other, and retires those of devices that
-// lack events that cannot be completed any more.
+// expire checks one bio after the other, and retires those that can no longer complete on devices that lack events.
 func (f *follower) expire() {
 	n := f.table.cursor
 	if n == 0 {
@@ -159,7 +157,7 @@ func (f *follower) expire() {
 	b := &f.table.bios[n]
 	f.table.cursor = b.newer
 	if dev := f.devices[b.device]; dev.age(b) > dev.patience.expire[b.phase()] {
-		f.stale(dev, n)
+		f.dropStale(dev, n)
 	}
 }
 
@@ -175,25 +173,25 @@ const (
 	doubtfulAgain   = 1 << againKind
 )
 
-// maxHeld bounds what is held back of all devices.
-const maxHeld = 1 << 16
+// maxDelayed bounds the number of delayed bios of all devices.
+const maxDelayed = 1 << 16
 
 // hold keeps back a bio whose times are doubtful.
-func (f *follower) hold(b *told) {
-	f.held = append(f.held, *b)
-	if len(f.held) < maxHeld {
+func (f *follower) hold(b *finishedBio) {
+	f.delayed = append(f.delayed, *b)
+	if len(f.delayed) < maxDelayed {
 		return
 	}
 	// The shorter half is no more doubtful than what was not held back.
-	slices.SortStableFunc(f.held, func(a, b told) int { return int(min(max(b.longest()-a.longest(), -1), 1)) })
-	for i := maxHeld / 2; i < len(f.held); i++ {
-		f.done(&f.held[i])
+	slices.SortStableFunc(f.delayed, func(a, b finishedBio) int { return int(min(max(b.longest()-a.longest(), -1), 1)) })
+	for i := maxDelayed / 2; i < len(f.delayed); i++ {
+		f.done(&f.delayed[i])
 	}
-	f.held = f.held[:maxHeld/2]
+	f.delayed = f.delayed[:maxDelayed/2]
 }
 
-// waited is the time until a bio was issued, or, without D, completed.
-func (b *told) waited() int64 {
+// waitTime returns the time until a bio was issued or, without D, completed.
+func (b *finishedBio) waitTime() int64 {
 	from := max(b.q, b.g, b.i, b.m)
 	for _, t := range []int64{b.q, b.g, b.i, b.m} {
 		if t != never {
@@ -210,15 +208,15 @@ func (b *told) waited() int64 {
 	return since(from, to)
 }
 
-// served is the time from issue to completion.
-func (b *told) served() int64 {
+// serviceTime returns the time from issue to completion.
+func (b *finishedBio) serviceTime() int64 {
 	if b.d == never || b.c == never {
 		return 0
 	}
 	return since(b.d, b.c)
 }
 
-func (b *told) longest() int64 { return max(b.waited(), b.served()) }
+func (b *finishedBio) longest() int64 { return max(b.waitTime(), b.serviceTime()) }
 
 // times counts times in bins of a quarter of a power of two.
 type times [256]uint32
@@ -229,13 +227,13 @@ func timeBin(ns int64) int {
 	return exponent*4 + int(n>>(exponent-2)&3)
 }
 
-// again notes after which time the sectors of a retired request were asked for
-// again by one like it: so long a false match would have taken.
-func (d *device) again(b *bio, e *event) {
+// noteReuse records after which time the sectors of a retired request were requested again by one like it: a false
+// match would have taken as long.
+func (d *device) noteReuse(b *bio, e *event) {
 	from := b.q
 	if b.state == issued {
 		from = b.d
-		if e.Bytes != b.bytes && e.Bytes != b.left {
+		if e.Bytes != b.bytes && e.Bytes != b.bytesLeft {
 			return
 		}
 	}
@@ -244,9 +242,8 @@ func (d *device) again(b *bio, e *event) {
 	}
 }
 
-// doubt is of one kind of times of a device: how many of each length were found,
-// and how many chance would make of requests whose begin was not seen and that met
-// a stale one of the same sectors.
+// doubt decides on one kind of times of a device. It compares how many of each length were found with how many chance
+// would make: requests whose start was not seen, matched to a stale one of the same sectors.
 type doubt struct {
 	found  times
 	chance [len(times{})]float64
@@ -255,8 +252,7 @@ type doubt struct {
 	slack  float64 // how many more of a length are believed to be by chance
 }
 
-// expect says that for each request that was retired by a begin that was seen
-// there are share of those that met one whose begin was not.
+// expect adds share false matches for each request that was retired by a later start.
 func (d *doubt) expect(reused *times, share float64) {
 	for i, n := range reused {
 		d.chance[i] = share * float64(n)
@@ -311,14 +307,14 @@ func (d *doubt) drops(ns int64, leads bool) bool {
 	return math.Floor(d.chance[bin]*float64(d.seen[bin])/float64(d.found[bin])) > before
 }
 
-// decide gives out what was held back, without the times that are false.
-func (f *follower) decide() {
+// emitDelayed passes on the delayed bios, without the times that are false.
+func (f *follower) emitDelayed() {
 	of := make([][doubts]doubt, len(f.devices))
-	for i := range f.held {
-		b := &f.held[i]
+	for i := range f.delayed {
+		b := &f.delayed[i]
 		for kind := range doubts {
 			if b.doubtful>>kind&1 != 0 && b.leads { // those that were merged stand or fall with it
-				of[b.device][kind].found[timeBin(b.doubted(kind))]++
+				of[b.device][kind].found[timeBin(b.doubtfulTime(kind))]++
 			}
 		}
 	}
@@ -335,27 +331,27 @@ func (f *follower) decide() {
 			of[i][kind].slack = slack // the driver's tail is long, and counts
 		}
 		of[i][waitKind].expect(&d.reused[inQueue], float64(d.unqueued+d.orphans)/queued)
-		of[i][serviceKind].expect(&d.reused[inDriver], float64(d.orphans-d.unissued)/met)
+		of[i][serviceKind].expect(&d.reused[inDriver], float64(d.orphans-d.orphansQueued)/met)
 		of[i][againKind].expect(&d.reused[inDriver], float64(d.unqueued)/queued)
 	}
-	for i := range f.held {
-		f.settle(&f.held[i], &of[f.held[i].device])
+	for i := range f.delayed {
+		f.emitChecked(&f.delayed[i], &of[f.delayed[i].device])
 	}
-	f.held = nil
+	f.delayed = nil
 }
 
-// doubted is the time that is doubtful.
-func (b *told) doubted(kind int) int64 {
+// doubtfulTime returns the time that is in doubt.
+func (b *finishedBio) doubtfulTime(kind int) int64 {
 	if kind == serviceKind {
-		return b.served()
+		return b.serviceTime()
 	}
-	return b.waited()
+	return b.waitTime()
 }
 
-// settle gives out a bio that was held back.
-func (f *follower) settle(b *told, of *[doubts]doubt) {
+// emitChecked passes on a delayed bio, without the times that are false.
+func (f *follower) emitChecked(b *finishedBio, of *[doubts]doubt) {
 	dev := f.devices[b.device]
-	drops := func(kind int) bool { return b.doubtful>>kind&1 != 0 && of[kind].drops(b.doubted(kind), b.leads) }
+	drops := func(kind int) bool { return b.doubtful>>kind&1 != 0 && of[kind].drops(b.doubtfulTime(kind), b.leads) }
 	service := drops(serviceKind)
 	if drops(waitKind) || drops(againKind) {
 		dev.stats.Doubtful++
@@ -366,7 +362,7 @@ func (f *follower) settle(b *told, of *[doubts]doubt) {
 		completed := *b // of which no more is known
 		completed.q, completed.g, completed.i, completed.m, completed.d, completed.n = never, never, never, never,
 			never, never
-		completed.q2q, completed.owner, completed.merges, completed.again = never, nobody, 0, 0
+		completed.q2q, completed.owner, completed.merges, completed.requeues = never, nobody, 0, 0
 		b.c, b.errno = never, 0
 		f.done(b)
 		f.done(&completed)

@@ -2,10 +2,10 @@ package follow
 
 import "plimsoll/internal/iotrace"
 
-// never is the time of an event that did not happen, or was not seen.
+// never is the time of an event that was not seen.
 const never = int64(-1) << 63
 
-// state is how far a bio, or the request that it begins, has come.
+// state is the progress of a bio, or of the request that it begins.
 type state uint8
 
 const (
@@ -19,8 +19,8 @@ const (
 	member // of an issued or requeued request that another one begins; not in the table
 )
 
-// told is what there is to tell of a bio, when nothing more will happen to it.
-type told struct {
+// finishedBio is a bio that has completed or was merged.
+type finishedBio struct {
 	q, g, i, m, d, n int64
 	c                int64 // never: it was not completed when the trace ended
 	q2q              int64 // since the device's previous Q
@@ -33,22 +33,22 @@ type told struct {
 	errno            uint16
 	device           uint16
 	owner            uint16
-	again            uint16 // times requeued
+	requeues         uint16 // times requeued
 	op               iotrace.Op
 	leads            bool // begins its request
 	doubtful         uint8
 }
 
-// bio is one that was queued. From D on, the first of a request stands for all.
+// bio is a bio under way. From D on, the first of a request represents all of it.
 type bio struct {
-	told
-	key   uint64 // sector by which it is found: behind what a partial completion ended
-	older uint32
-	newer uint32
-	hash  uint32 // the next one of the same bucket
-	then  uint32 // the next one of the same request
-	left  uint32 // of the bio; of the request, where it begins one: bytes that are not completed
-	state state
+	finishedBio
+	key           uint64 // sector by which it is found: the end of the last partial completion
+	older         uint32
+	newer         uint32
+	hash          uint32 // the next one of the same bucket
+	nextInRequest uint32 // the next one of the same request
+	bytesLeft     uint32 // bytes not completed: of the request, if the bio begins one
+	state         state
 }
 
 // begin makes of it a bio of which nothing is known but an event. Links are for
@@ -56,9 +56,9 @@ type bio struct {
 func (b *bio) begin(at uint16, e *event, s state) {
 	b.q, b.g, b.i, b.m, b.d, b.n, b.c = never, never, never, never, never, never, never
 	b.q2q, b.key, b.sector = never, e.key, e.Sector
-	b.bytes, b.left, b.total = e.Bytes, e.Bytes, e.Bytes
-	b.cpu, b.merges, b.errno, b.device, b.owner, b.again = e.CPU, 0, 0, at, nobody, 0
-	b.op, b.leads, b.then, b.state = e.op, false, 0, s
+	b.bytes, b.bytesLeft, b.total = e.Bytes, e.Bytes, e.Bytes
+	b.cpu, b.merges, b.errno, b.device, b.owner, b.requeues = e.CPU, 0, 0, at, nobody, 0
+	b.op, b.leads, b.nextInRequest, b.state = e.op, false, 0, s
 	b.doubtful = 0
 }
 
@@ -115,14 +115,14 @@ func (t *table) enter(at uint32) {
 	t.link(at)
 }
 
-// join takes a bio, which is unlinked, for one behind another one.
+// join appends a bio, which is unlinked, to another one's request.
 func (t *table) join(at uint32) {
-	t.age(at)
+	t.unlinkAge(at)
 	t.bios[at].state = member
 }
 
-// age takes a bio out of the order of age.
-func (t *table) age(at uint32) {
+// unlinkAge removes a bio from the list ordered by age.
+func (t *table) unlinkAge(at uint32) {
 	b := &t.bios[at]
 	if at == t.cursor {
 		t.cursor = b.newer
@@ -145,7 +145,7 @@ func (t *table) link(at uint32) {
 	b.hash, *head = *head, at
 }
 
-// unlink takes a bio out of the reach of lookups.
+// unlink removes a bio from the hash table.
 func (t *table) unlink(at uint32) {
 	b := &t.bios[at]
 	for p := t.bucket(b.device, b.key); *p != 0; p = &t.bios[*p].hash {
@@ -160,7 +160,7 @@ func (t *table) unlink(at uint32) {
 func (t *table) remove(at uint32) {
 	b := &t.bios[at]
 	if b.state != member {
-		t.age(at)
+		t.unlinkAge(at)
 	}
 	b.state, b.hash = free, t.unused
 	t.unused = at
@@ -218,7 +218,7 @@ func (t *table) oldestAt(device uint16, key uint64, bytes uint32, op iotrace.Op,
 		if b.op == op {
 			fit += 2
 		}
-		if b.left == bytes {
+		if b.bytesLeft == bytes {
 			fit++
 		}
 		if fit >= best { // those behind are older

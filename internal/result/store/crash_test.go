@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
+	"plimsoll/internal/testkit/hosttest"
 )
 
 // A process is killed again and again in the middle of saving trials. Every

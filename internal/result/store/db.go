@@ -14,9 +14,9 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"plimsoll/internal/hist"
-	"plimsoll/internal/owner"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
+	"plimsoll/internal/state/sudouser"
 )
 
 // applicationID marks results.db as plimsoll's: "Plim".
@@ -103,7 +103,7 @@ func openDB(dir string, mode access) (*sql.DB, error) {
 // newDatabase makes the file of the database, empty, which SQLite takes for a
 // new one. The files that SQLite makes beside it get its owner.
 func newDatabase(dir string) error {
-	f, err := owner.New(filepath.Join(dir, ResultsFile), 0o644)
+	f, err := sudouser.New(filepath.Join(dir, ResultsFile), 0o644)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func insertTrials(tx *sql.Tx, trials []result.Trial) error {
 		if err != nil {
 			return fmt.Errorf("trial %d: %w", t.Seq, err)
 		}
-		if err := saveParts(tx, t); err != nil {
+		if err := saveBinsAndSeries(tx, t); err != nil {
 			return err
 		}
 	}
@@ -194,12 +194,12 @@ func endTrial(db *sql.DB, t result.Trial) error {
 		if n, err := res.RowsAffected(); err != nil || n != 1 {
 			return errors.Join(errors.New("the database has it as finished already"), err)
 		}
-		return saveParts(tx, t)
+		return saveBinsAndSeries(tx, t)
 	})
 }
 
-// saveParts stores what a trial's record leaves out: bins and series.
-func saveParts(tx *sql.Tx, t result.Trial) error {
+// saveBinsAndSeries stores the parts of a trial that its record leaves out.
+func saveBinsAndSeries(tx *sql.Tx, t result.Trial) error {
 	for _, h := range histogramsOf(t) {
 		if h.bins.IsEmpty() {
 			continue
@@ -210,7 +210,7 @@ func saveParts(tx *sql.Tx, t result.Trial) error {
 			return err
 		}
 	}
-	for _, h := range traceHistogramsOf(t.Trace) {
+	for _, h := range traceHistograms(t.Trace) {
 		if h.bins.IsEmpty() {
 			continue
 		}
@@ -285,7 +285,7 @@ func loadRun(db *sql.DB) (run result.Run, err error) {
 	if err := json.Unmarshal([]byte(header), &run); err != nil {
 		return run, fmt.Errorf("the header of the run: %w", err)
 	}
-	if err := otherSchema(run.Schema); err != nil {
+	if err := schemaError(run.Schema); err != nil {
 		return run, err
 	}
 	if run.Trials, err = loadTrials(tx); err != nil {
@@ -294,7 +294,7 @@ func loadRun(db *sql.DB) (run result.Run, err error) {
 	return run, nil
 }
 
-// checkSchema says why a database cannot be read as a run of this version.
+// checkSchema returns an error if this version cannot read the database as a run.
 func checkSchema(tx *sql.Tx) error {
 	var id, version int
 	if err := tx.QueryRow("PRAGMA application_id").Scan(&id); err != nil {
@@ -310,11 +310,11 @@ func checkSchema(tx *sql.Tx) error {
 	case id != applicationID:
 		return fmt.Errorf("%s is a database, but not plimsoll's", ResultsFile)
 	}
-	return otherSchema(version)
+	return schemaError(version)
 }
 
-// otherSchema says why what carries a schema cannot be read.
-func otherSchema(version int) error {
+// schemaError returns the error for a database or snapshot of another schema version.
+func schemaError(version int) error {
 	const written = "it was written by %s plimsoll (schema %d, this one reads %d): " +
 		"use that version, or export the run with it"
 	switch {
@@ -417,7 +417,7 @@ func encodeTrial(t result.Trial) (record string, err error) {
 	return string(b), err
 }
 
-// isFull tells whether an error means that the disk is full.
+// isFull reports whether err means that the disk is full.
 func isFull(err error) bool {
 	var e *sqlite.Error
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
@@ -430,15 +430,13 @@ func isDamaged(err error) bool {
 	return errors.As(err, &e) && (e.Code() == sqlite3.SQLITE_NOTADB || e.Code()&0xff == sqlite3.SQLITE_CORRUPT)
 }
 
-// isMoved tells whether a write failed because the database's file is not at
-// its place any more.
+// isMoved reports whether a write failed because the database's file was moved or removed.
 func isMoved(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code() == sqlite3.SQLITE_READONLY_DBMOVED
 }
 
-// needsRollback tells whether a read failed because a dead writer's
-// transaction must be undone first.
+// needsRollback reports whether a read failed because a dead writer's transaction must be undone first.
 func needsRollback(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK

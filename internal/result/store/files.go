@@ -4,13 +4,13 @@ import (
 	"io"
 	"path/filepath"
 
-	"plimsoll/internal/export"
-	"plimsoll/internal/owner"
+	"plimsoll/internal/result/export"
+	"plimsoll/internal/state/sudouser"
 )
 
-// snapshot replaces run.json: whoever reads it sees the old or the new one.
-func (s *Store) snapshot() error {
-	err := owner.Replace(filepath.Join(s.dir, RunFile), func(w io.Writer) error { return export.JSON(w, &s.run) })
+// writeSnapshot replaces run.json atomically: readers see the old or the new one.
+func (s *Store) writeSnapshot() error {
+	err := sudouser.Replace(filepath.Join(s.dir, RunFile), func(w io.Writer) error { return export.JSON(w, &s.run) })
 	if err != nil {
 		return explain("writing "+RunFile, s.dir, err)
 	}

@@ -12,23 +12,24 @@ import (
 	"strings"
 	"time"
 
-	"plimsoll/internal/inputfile"
+	"plimsoll/internal/problem"
+	"plimsoll/internal/problem/suggest"
 	"plimsoll/internal/result"
+	"plimsoll/internal/state/inputfile"
 )
 
-// RunsDir is where runs are put, and looked for, unless a directory is named.
+// RunsDir is the default directory of runs, for writing and for looking them up.
 const RunsDir = "plimsoll-runs"
 
 // Last names the newest run.
 const Last = "last"
 
-// Find gives the directory of a run: name is a run directory, or the id of a
-// run below root (or its beginning, when only one run begins so), or Last or
-// "" for the newest run below root.
+// Find returns the directory of a run: name is a run directory, or the id of a run below root (or its beginning, when
+// only one run begins so), or Last or "" for the newest run below root.
 func Find(root, name string) (string, error) {
 	if name != "" && name != Last {
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
-			return name, holdsRun(name)
+			return name, checkIsRun(name)
 		}
 	}
 	ids, err := runsBelow(root)
@@ -37,7 +38,10 @@ func Find(root, name string) (string, error) {
 	}
 	if name == "" || name == Last {
 		if len(ids) == 0 {
-			return "", fmt.Errorf("there is no run below %s: make one with plimsoll run, or name a run directory", root)
+			return "", errNoRun(
+				"there is no run in "+inputfile.Located(root),
+				"make one with plimsoll run, or name a run directory",
+			)
 		}
 		return filepath.Join(root, ids[len(ids)-1]), nil
 	}
@@ -50,11 +54,19 @@ func Find(root, name string) (string, error) {
 	case len(matches) > 1:
 		return "", fmt.Errorf("%q is the beginning of %d runs: %s", name, len(matches), strings.Join(matches, ", "))
 	case len(ids) == 0:
-		return "", fmt.Errorf("%q is no run directory, and there are no runs below %s", name, root)
+		return "", errNoRun("there is no run "+name, "no directory has that name, and there are no runs in "+
+			inputfile.Located(root)+"; name the directory of a run, or change to where "+filepath.Base(root)+" is")
 	}
-	return "", fmt.Errorf("%q is no run directory and no run below %s begins so; the newest there is %s", name, root,
-		ids[len(ids)-1])
+	near := suggest.Closest(name, ids)
+	if near != "" {
+		return "", errNoRun("there is no run "+name+" in "+inputfile.Located(root), "did you mean "+near+"?")
+	}
+	return "", errNoRun("there is no run "+name, "no directory has that name, and no run in "+inputfile.Located(root)+
+		" begins so; the newest there is "+ids[len(ids)-1])
 }
+
+// errNoRun returns the error for the name of a run that does not exist.
+func errNoRun(what, why string) error { return problem.New(problem.Invalid, what, why, "") }
 
 // runsBelow lists the ids of the runs below root in the order of their start.
 // No root is no runs.
@@ -77,31 +89,31 @@ func runsBelow(root string) (ids []string, err error) {
 	return ids, nil
 }
 
-// headBytes is how much of a snapshot is read for its start: what stands before
-// it is short, while the trials behind it may take many megabytes.
+// headBytes is how much of a snapshot is read for its header. The header is short, while the trials behind it may
+// take many megabytes.
 const headBytes = 1 << 20
 
 // startOf reads when a run began from the head of its snapshot; the zero time
 // when it cannot be read.
 func startOf(dir string) (started time.Time) {
-	fromHead(dir, "started", &started)
+	decodeFromHead(dir, "started", &started)
 	return started
 }
 
-// newerSnapshot says why a run cannot be read of which a newer plimsoll wrote
-// the snapshot: it may have stored what this one would lose.
-func newerSnapshot(dir string) error {
+// checkSnapshot returns an error if a newer plimsoll wrote the run's snapshot: the run may hold data that this
+// version would lose.
+func checkSnapshot(dir string) error {
 	schema := result.SchemaVersion
-	fromHead(dir, "schema", &schema)
+	decodeFromHead(dir, "schema", &schema)
 	if schema <= result.SchemaVersion {
 		return nil // an older snapshot is replaced, and one that is damaged too
 	}
-	return fmt.Errorf("%s: %w", RunFile, otherSchema(schema))
+	return fmt.Errorf("%s: %w", RunFile, schemaError(schema))
 }
 
-// fromHead decodes what stands under a key in the head of a snapshot. Where
-// there is none, or it cannot be read, into stays what it is.
-func fromHead(dir, key string, into any) {
+// decodeFromHead decodes the value of a key near the beginning of a snapshot. It leaves into unchanged where there is
+// no such key, or where it cannot be decoded.
+func decodeFromHead(dir, key string, into any) {
 	f, err := inputfile.Open(filepath.Join(dir, RunFile))
 	if err != nil {
 		return

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 )
 
 // histogram is one of a trial: of a stage of an operation of an instance, or of
@@ -48,8 +48,8 @@ func setBins(t *result.Trial, h histogram) error {
 	return nil
 }
 
-// traceHistogramsOf are those of the parts of a trace, by their names.
-func traceHistogramsOf(t *result.Trace) (out []histogram) {
+// traceHistograms returns the histograms of a trace's parts, with the parts' names.
+func traceHistograms(t *result.Trace) (out []histogram) {
 	if t == nil {
 		return nil
 	}

@@ -10,12 +10,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/testkit/hosttest"
 )
 
-// rename gives the run in dir another id, as another program could.
+// rename changes the id of the run in dir, as another program could.
 func rename(t testing.TB, dir, id string) {
 	t.Helper()
 	db, err := openDB(dir, readWrite)

@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"plimsoll/internal/owner"
 	"plimsoll/internal/result"
+	"plimsoll/internal/state/sudouser"
 )
 
 // Keep stores a run that is over, with its artifacts, in dir, which must not
@@ -18,7 +18,7 @@ func Keep(dir string, run result.Run, artifacts func(result.Trial) map[string][]
 		return fmt.Errorf("%s exists already: choose another directory", dir)
 	}
 	parent := filepath.Dir(dir)
-	made, err := owner.MkdirAll(parent, 0o755)
+	made, err := sudouser.MkdirAll(parent, 0o755)
 	defer func() {
 		if err != nil {
 			for i := len(made) - 1; i >= 0; i-- {
@@ -42,7 +42,7 @@ func Keep(dir string, run result.Run, artifacts func(result.Trial) map[string][]
 	if err := os.Rename(whole, dir); err != nil {
 		return explain("storing the run", dir, err)
 	}
-	return owner.SyncDir(parent)
+	return sudouser.SyncDir(parent)
 }
 
 // fill makes a run directory.

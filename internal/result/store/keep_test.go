@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 )
 
 // endedRun is a run of n trials that are over.

@@ -15,8 +15,7 @@ import (
 	"plimsoll/internal/result"
 )
 
-// Summary is a run in a list of runs: what is known of it without its
-// measurements.
+// Summary describes a run in a list of runs, without its measurements.
 type Summary struct {
 	Dir        string           // the run directory
 	Problem    error            // why the run cannot be read, with Dir in it; then only Dir is known
@@ -24,17 +23,17 @@ type Summary struct {
 	Experiment string           // its name
 	Question   string           // that the experiment asks
 	Host       string           // "" when it is not known
-	Started    time.Time        // when a run was imported, for an imported one
-	Finished   time.Time        // zero for a run that did not come to its end
+	Started    time.Time        // for an imported run, the time of the import
+	Finished   time.Time        // zero for a run that did not finish
 	Status     result.RunStatus // as it is stored: a run that crashed is still "running"
 	Written    bool             // a process is writing the run at this moment
-	Imported   bool             // it was made of another program's files
+	Imported   bool             // made from another program's files
 	Stacks     int              // that were tried, without the control
 	Workloads  int              // that were tried
 	Trials     int              // planned
 	Done       int              // trials that have a result
 	Failed     int              // trials that ended with a reason
-	Skipped    int              // trials that the host cannot do
+	Skipped    int              // trials that the host cannot run
 }
 
 // List summarizes the runs below root, newest first, then those that cannot be
@@ -78,10 +77,10 @@ func entries(root string) ([]string, error) {
 
 // Summarize summarizes the run in dir. What is wrong with it is in the summary.
 func Summarize(dir string) Summary {
-	if err := holdsRun(dir); err != nil {
+	if err := checkIsRun(dir); err != nil {
 		return Summary{Dir: dir, Problem: err}
 	}
-	if err := newerSnapshot(dir); err != nil {
+	if err := checkSnapshot(dir); err != nil {
 		return Summary{Dir: dir, Problem: explain("reading the run", dir, err)}
 	}
 	s, err := summary(dir)
@@ -100,7 +99,7 @@ func rolledBackSummary(dir string) (s Summary, err error) {
 	if err != nil {
 		return s, err
 	}
-	s = headed(run)
+	s = summarizeHeader(run)
 	for _, t := range run.Trials {
 		s.count(t.Status, 1)
 	}
@@ -130,14 +129,15 @@ func summary(dir string) (s Summary, err error) {
 	if err := json.Unmarshal([]byte(header), &run); err != nil {
 		return s, fmt.Errorf("the header of the run: %w", err)
 	}
-	if err := otherSchema(run.Schema); err != nil {
+	if err := schemaError(run.Schema); err != nil {
 		return s, err
 	}
-	s = headed(run)
+	s = summarizeHeader(run)
 	return s, s.countTrials(tx)
 }
 
-func headed(run result.Run) Summary {
+// summarizeHeader returns a summary of the run's header, without its trials.
+func summarizeHeader(run result.Run) Summary {
 	controls := 0
 	for _, s := range run.Stacks {
 		if s.Control != "" {
@@ -151,7 +151,7 @@ func headed(run result.Run) Summary {
 	}
 }
 
-// countTrials counts by what stands in front of the trials' records.
+// countTrials counts trials by the columns beside their records, without decoding these.
 func (s *Summary) countTrials(tx *sql.Tx) error {
 	rows, err := tx.Query("SELECT status, count(*) FROM trial GROUP BY status")
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *Summary) count(status result.TrialStatus, n int) {
 	}
 }
 
-// IsRun reports whether dir holds a run, or what is left of one.
+// IsRun reports whether dir holds a run, or the remains of one.
 func IsRun(dir string) bool {
 	for _, file := range []string{ResultsFile, RunFile} {
 		if _, err := os.Lstat(filepath.Join(dir, file)); err == nil {

@@ -11,16 +11,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/owner"
+	"plimsoll/internal/state/filelock"
+	"plimsoll/internal/state/sudouser"
 )
 
-// lock says that this process writes a run. The kernel drops it when the
-// process ends, in whatever way.
+// lock marks a run as being written by this process. The kernel drops it when the process ends, in whatever way.
 type lock struct {
 	file *os.File
 }
 
-// acquire takes the lock of a run directory, or says who has it.
+// acquire takes the lock of a run directory. The error names the process that holds it.
 func acquire(dir string) (*lock, error) {
 	path := filepath.Join(dir, lockFile)
 	for tries := 0; ; {
@@ -31,13 +31,13 @@ func acquire(dir string) (*lock, error) {
 		if err != nil {
 			return nil, explain("taking the lock of the run", dir, err)
 		}
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if err := filelock.Try(f, filelock.Alone); err != nil {
 			holder := make([]byte, 100)
 			n, _ := f.Read(holder)
 			_ = f.Close()
 			tries++
 			switch {
-			case !errors.Is(err, unix.EWOULDBLOCK):
+			case !errors.Is(err, filelock.ErrHeld):
 				return nil, explain("taking the lock of the run", dir, err)
 			case tries < 5: // whoever lists runs has it for a moment
 				time.Sleep(20 * time.Millisecond)
@@ -47,7 +47,7 @@ func acquire(dir string) (*lock, error) {
 				"wait until it ends or stop it first",
 				dir, strings.TrimSpace(string(holder[:n])))
 		}
-		if !isStill(f, path) { // its holder removed it in between
+		if !isOpenAt(f, path) { // its holder removed it in between
 			_ = f.Close()
 			continue
 		}
@@ -64,7 +64,7 @@ func acquire(dir string) (*lock, error) {
 // openLock makes the file, or opens the one that is there. What stands behind
 // a link, or under another name too, is not overwritten.
 func openLock(path string) (*os.File, error) {
-	f, err := owner.New(path, 0o644)
+	f, err := sudouser.New(path, 0o644)
 	if !errors.Is(err, fs.ErrExist) {
 		return f, err
 	}
@@ -94,7 +94,7 @@ func isWritten(dir string) bool {
 		return false
 	}
 	defer f.Close() // and gives the lock back
-	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+	return errors.Is(filelock.Try(f, filelock.Shared), filelock.ErrHeld)
 }
 
 func isDir(path string) bool {
@@ -107,14 +107,14 @@ func write(f *os.File, s string) error {
 	return err
 }
 
-// isStill tells whether path names the open file f.
-func isStill(f *os.File, path string) bool {
+// isOpenAt reports whether path still names the open file f.
+func isOpenAt(f *os.File, path string) bool {
 	open, err1 := f.Stat()
 	named, err2 := os.Stat(path)
 	return err1 == nil && err2 == nil && os.SameFile(open, named)
 }
 
-// release gives the run free and removes the lock's file.
+// release unlocks the run and removes the lock's file.
 func (l *lock) release() {
 	if l.file == nil {
 		return

@@ -10,9 +10,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 )
 
 // childEnv makes the test binary a process that saves trials until it is
@@ -152,7 +152,7 @@ func anyTime() *rapid.Generator[time.Time] {
 	})
 }
 
-// some gives a nil slice or one with values: an empty one comes back as nil.
+// some draws a nil slice or one with values: an empty one is read back as nil.
 func some[T any](g *rapid.Generator[T]) *rapid.Generator[[]T] {
 	return rapid.Custom(func(t *rapid.T) []T {
 		s := rapid.SliceOfN(g, 0, 5).Draw(t, "slice")

@@ -7,11 +7,11 @@ import (
 	"runtime"
 	"testing"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 )
 
-// shape is what a trial measures.
+// shape is the size of a trial's measurements.
 type shape struct{ bins, operations, stages int }
 
 // shapes are those of fio alone in which everything was counted, of an ordinary trial, and of reads and writes with

@@ -42,7 +42,7 @@ func TestPlanGrowsAndShrinks(t *testing.T) {
 	}
 	mustFail(t, s.SaveTrial(done(want[4], 3)), "trial 5", "no such trial")
 	header := *s.Run()
-	header.Points = []result.Point{{Stack: "ext4", Mix: "RR", Reason: result.StopBudget, Why: "a reason", Trials: 2,
+	header.Points = []result.PointStop{{Stack: "ext4", Mix: "RR", Reason: result.StopBudget, Why: "a reason", Trials: 2,
 		RelativeHalfWidth: 0.1}}
 	if err := s.SaveHeader(header); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@
 //
 // One process writes a run, held to that by a lock that dies with it; any
 // number may read meanwhile. A crash or a power loss at any moment leaves
-// every trial that SaveTrial acknowledged. docs/results.md describes the
+// every trial that SaveTrial acknowledged. docs/reference/results.md describes the
 // files for those who read them without this package.
 package store
 
@@ -27,9 +27,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/inputfile"
-	"plimsoll/internal/owner"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/state/inputfile"
+	"plimsoll/internal/state/sudouser"
 )
 
 // What a run directory holds.
@@ -61,10 +62,10 @@ func Create(dir string, run result.Run) (_ *Store, err error) {
 	if err := result.CheckRunID(run.ID); err != nil {
 		return nil, err
 	}
-	if err := vacant(dir); err != nil {
+	if err := Vacant(dir); err != nil {
 		return nil, err
 	}
-	made, err := owner.MkdirAll(dir, 0o755)
+	made, err := sudouser.MkdirAll(dir, 0o755)
 	defer func() {
 		if err != nil {
 			for _, d := range slices.Backward(made) {
@@ -80,7 +81,7 @@ func Create(dir string, run result.Run) (_ *Store, err error) {
 		return nil, err
 	}
 	// Another process may have been faster between the first look and the lock.
-	if err := vacant(dir); err != nil {
+	if err := Vacant(dir); err != nil {
 		l.release()
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func Create(dir string, run result.Run) (_ *Store, err error) {
 	if err := createRun(s.db, s.run); err != nil {
 		return nil, explain("storing the plan of the run", dir, err)
 	}
-	if err := s.snapshot(); err != nil {
+	if err := s.writeSnapshot(); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -112,13 +113,13 @@ func Create(dir string, run result.Run) (_ *Store, err error) {
 // Open opens a run to go on with it, and marks it as running. It refuses a
 // run that another process is writing.
 func Open(dir string) (_ *Store, err error) {
-	if err := holdsRun(dir); err != nil {
+	if err := checkIsRun(dir); err != nil {
 		return nil, err
 	}
-	if err := staysInside(dir); err != nil {
+	if err := checkNoLinks(dir); err != nil {
 		return nil, err
 	}
-	if err := newerSnapshot(dir); err != nil {
+	if err := checkSnapshot(dir); err != nil {
 		return nil, explain("opening the run", dir, err)
 	}
 	l, err := acquire(dir)
@@ -150,10 +151,10 @@ func Open(dir string) (_ *Store, err error) {
 // Read reads a run without changing anything: its directory may be
 // read-only, and another process may be writing the run.
 func Read(dir string) (*result.Run, error) {
-	if err := holdsRun(dir); err != nil {
+	if err := checkIsRun(dir); err != nil {
 		return nil, err
 	}
-	if err := newerSnapshot(dir); err != nil {
+	if err := checkSnapshot(dir); err != nil {
 		return nil, explain("reading the run", dir, err)
 	}
 	run, err := readRun(dir)
@@ -172,7 +173,7 @@ func Read(dir string) (*result.Run, error) {
 // ReadSeries reads what was sampled while the trial of that number ran; nothing
 // for a trial without series. It changes nothing, as Read does.
 func ReadSeries(dir string, seq int) ([]result.Series, error) {
-	if err := holdsRun(dir); err != nil {
+	if err := checkIsRun(dir); err != nil {
 		return nil, err
 	}
 	db, err := openDB(dir, readOnly)
@@ -190,7 +191,7 @@ func ReadSeries(dir string, seq int) ([]result.Series, error) {
 // Dir is the run directory.
 func (s *Store) Dir() string { return s.dir }
 
-// Run gives the run as it is stored. The caller may change what it gets.
+// Run returns a copy of the run as it is stored.
 func (s *Store) Run() *result.Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,7 +222,7 @@ func (s *Store) SaveTrial(t result.Trial) error {
 	case planned.Status != result.TrialPlanned:
 		return fmt.Errorf("%s: it is stored already, as %s", what, planned.Status)
 	case planned.Stack != t.Stack || planned.Mix != t.Mix || planned.Repeat != t.Repeat || planned.Block != t.Block:
-		return fmt.Errorf("%s: planned was %s, %s, repeat %d in block %d", what, planned.Stack, planned.Mix,
+		return fmt.Errorf("%s: planned was %s, %s, repeat %d in round %d", what, planned.Stack, planned.Mix,
 			planned.Repeat, planned.Block)
 	}
 	if t.Artifacts == "" {
@@ -235,7 +236,7 @@ func (s *Store) SaveTrial(t result.Trial) error {
 	t.Series = nil // see ReadSeries
 	s.run.Trials[i] = t
 	if s.begun != "" {
-		owner.GiveTree(s.begun)
+		sudouser.GiveTree(s.begun)
 		s.begun = ""
 	}
 	return nil
@@ -258,8 +259,7 @@ func (s *Store) Plan(trials []result.Trial) error {
 	return nil
 }
 
-// Withdraw takes trials that have not been run out of the plan. They must be
-// its last ones, so that Seq stays without gaps.
+// Withdraw removes the last trials of the plan, which must not have been run. Seq stays without gaps.
 func (s *Store) Withdraw(trials int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -326,10 +326,10 @@ func (s *Store) Finish(status result.RunStatus) error {
 // its path. What an earlier attempt at the trial left there is removed.
 func (s *Store) ArtifactDir(t result.Trial) (string, error) {
 	dir := filepath.Join(s.dir, artifacts(t))
-	if err := staysInside(s.dir); err != nil {
+	if err := checkNoLinks(s.dir); err != nil {
 		return "", err
 	}
-	if _, err := owner.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+	if _, err := sudouser.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return "", explain("making the directory of artifacts", s.dir, err)
 	}
 	root, err := os.OpenRoot(s.dir) // no link leads out of it
@@ -361,8 +361,8 @@ func (s *Store) DropArtifacts(t result.Trial) error {
 	return nil
 }
 
-// leastRoom is what a trial's record and the least artifacts take.
-const leastRoom = 64 << 10
+// minRoom is the space in bytes that a trial's record and the smallest artifacts take.
+const minRoom = 64 << 10
 
 // IsFull reports whether the file system of the run directory has no room for
 // another trial.
@@ -372,17 +372,17 @@ func (s *Store) IsFull() bool {
 		return false
 	}
 	noInodes := room.Files > 0 && room.Ffree == 0
-	return noInodes || room.Bavail*uint64(room.Bsize) < leastRoom
+	return noInodes || room.Bavail*uint64(room.Bsize) < minRoom
 }
 
-// Close gives the run free for others. It does not finish the run.
+// Close releases the run's lock. It does not finish the run.
 func (s *Store) Close() error {
 	var err error
 	if s.db != nil {
 		err = s.db.Close()
 	}
 	if s.begun != "" { // of a trial that did not end
-		owner.GiveTree(s.begun)
+		sudouser.GiveTree(s.begun)
 	}
 	s.lock.release()
 	return err
@@ -393,7 +393,7 @@ func (s *Store) saveHeader() error {
 	if err := saveHeader(s.db, s.run); err != nil {
 		return explain("storing the header of the run", s.dir, err)
 	}
-	return s.snapshot()
+	return s.writeSnapshot()
 }
 
 // artifacts is the directory of a trial's artifacts, relative to the run's.
@@ -409,32 +409,41 @@ func artifacts(t result.Trial) string {
 	return filepath.Join(ArtifactsDir, fmt.Sprintf("%03d-%s-%s-%d", t.Seq, plain(t.Stack), plain(t.Mix), t.Repeat))
 }
 
-// copyRun copies what the store itself changes.
+// copyRun copies those parts of a run that the store changes.
 func copyRun(run result.Run) result.Run {
 	run.Stacks, run.Trials = slices.Clone(run.Stacks), slices.Clone(run.Trials)
 	return run
 }
 
-// vacant says why dir cannot take a new run.
-func vacant(dir string) error {
+// Vacant returns an error if dir cannot take a new run.
+func Vacant(dir string) error {
 	for _, name := range []string{ResultsFile, RunFile} {
 		_, err := os.Lstat(filepath.Join(dir, name))
 		if err == nil {
-			return fmt.Errorf("%s holds a run already (%s): choose another directory, or go on with that run: "+
-				"--resume", dir, name)
+			return problem.New(problem.Invalid, inputfile.Located(dir)+" holds a run already ("+name+")", "",
+				"choose another directory, or go on with that run: --resume "+dir)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return explain("looking for a run", dir, err)
 		}
 	}
-	return nil
+	for at := dir; ; at = filepath.Dir(at) { // what is there of it decides whether the rest can be made
+		err := unix.Access(at, unix.W_OK|unix.X_OK)
+		if errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
+			continue
+		}
+		if err != nil {
+			return explain("making the run directory", dir, &fs.PathError{Op: "write", Path: at, Err: err})
+		}
+		return nil
+	}
 }
 
 // databaseFiles are the database, and what SQLite may open beside it.
 var databaseFiles = []string{ResultsFile, ResultsFile + "-journal", ResultsFile + "-wal", ResultsFile + "-shm"}
 
-// holdsRun says why dir cannot be read as a run.
-func holdsRun(dir string) error {
+// checkIsRun returns an error if dir cannot be read as a run.
+func checkIsRun(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return explain("opening the run", dir, err)
@@ -461,13 +470,15 @@ func holdsRun(dir string) error {
 		return fmt.Errorf("opening the run in %s: %s is missing; %s alone has no latency histograms and cannot stand "+
 			"in for it", dir, ResultsFile, RunFile)
 	}
-	return fmt.Errorf("opening the run in %s: there is no run (no %s)", dir, ResultsFile)
+	return errNoRun(
+		"there is no run in "+inputfile.Located(dir),
+		"a run keeps its results in "+ResultsFile+", which it has not",
+	)
 }
 
-// staysInside returns why what is written into a run directory might come to
-// lie elsewhere: somebody else may have made the directory, with links in it.
-// run.json and the report are replaced, never followed; the lock sees to itself.
-func staysInside(dir string) error {
+// checkNoLinks returns an error if writing into a run directory could follow a link out of it: somebody else may have
+// made the directory. run.json and the report are replaced, never followed, and the lock refuses links by itself.
+func checkNoLinks(dir string) error {
 	for name, isDirectory := range map[string]bool{ResultsFile: false, ResultsFile + "-journal": false,
 		ArtifactsDir: true} {
 		path := filepath.Join(dir, name)
@@ -482,7 +493,7 @@ func staysInside(dir string) error {
 		kind := st.Mode & unix.S_IFMT
 		switch {
 		case kind == unix.S_IFLNK:
-			return fmt.Errorf("writing the run in %s: %s is a link, and what is written there would lie elsewhere: "+
+			return fmt.Errorf("writing the run in %s: %s is a link, and what is written there would go to another place:  "+
 				"plimsoll makes none; copy the run without links", dir, name)
 		case isDirectory && kind != unix.S_IFDIR, !isDirectory && (kind != unix.S_IFREG || st.Nlink > 1):
 			return fmt.Errorf("writing the run in %s: %s is nothing that plimsoll made: copy the run to a new "+
@@ -501,7 +512,7 @@ func explain(what, dir string, err error) error {
 		return fmt.Errorf("%s in %s: the file system there is full: free some space, then go on with --resume: %w",
 			what, dir, syscall.ENOSPC)
 	case errors.Is(err, fs.ErrNotExist) && errors.As(err, &path) && path.Path == dir:
-		return fmt.Errorf("%s: %s does not exist", what, dir)
+		return fmt.Errorf("%s: %w", what, inputfile.NotThere("directory", dir))
 	case isMoved(err):
 		return fmt.Errorf("%s: %s was removed or moved while the run was under way", what, dir)
 	case isDamaged(err):

@@ -267,7 +267,7 @@ func TestReadRefuses(t *testing.T) {
 		prepare func(dir string)
 		want    []string
 	}{
-		{"nothing", func(dir string) { _ = os.RemoveAll(dir) }, []string{"does not exist"}},
+		{"nothing", func(dir string) { _ = os.RemoveAll(dir) }, []string{"there is no directory"}},
 		{"a file", func(dir string) { _ = os.RemoveAll(dir); _ = os.WriteFile(dir, nil, 0o644) },
 			[]string{"not a directory"}},
 		{"another directory", func(dir string) { _ = os.RemoveAll(dir); _ = os.Mkdir(dir, 0o755) },
@@ -354,9 +354,9 @@ func TestCreateCleansUp(t *testing.T) {
 func TestFind(t *testing.T) {
 	root := filepath.Join(t.TempDir(), RunsDir)
 	_, err := Find(root, "")
-	mustFail(t, err, "no run below", root, "plimsoll run")
+	mustFail(t, err, "no run in", root, "plimsoll run")
 	_, err = Find(root, "2026")
-	mustFail(t, err, `"2026"`, root)
+	mustFail(t, err, "no run 2026", root)
 	for i, id := range []string{"zfs-20260512", "quick-20260512", "quick-20260512-2", "nvme-20260513"} {
 		run := plannedRun(1)
 		run.Started = run.Started.Add(time.Duration(i) * time.Hour)
@@ -375,7 +375,7 @@ func TestFind(t *testing.T) {
 	_, err = Find(root, "quick")
 	mustFail(t, err, "beginning of 2 runs", "quick-20260512, quick-20260512-2")
 	_, err = Find(root, "2027")
-	mustFail(t, err, `"2027"`, "newest there is nvme-20260513")
+	mustFail(t, err, "no run 2027", "newest there is nvme-20260513")
 	_, err = Find(root, t.TempDir())
 	mustFail(t, err, "no run")
 }

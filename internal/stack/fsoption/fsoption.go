@@ -1,8 +1,7 @@
-// Package fsoption tells which options a user may give to a mkfs program or a
-// mount: those that are listed, and no other. An option that names a device, a
-// file or a directory would have the program read or write what the stack does
-// not name, as root; a word that is no option is taken for a device. Each list
-// stands with its file system, in internal/stack. The package is pure.
+// Package fsoption lists the options that users may pass to mkfs programs and mounts. Any other is refused: an option
+// that names a device, a file or a directory would make the program access, as root, what is not part of the stack,
+// and a word that is no option is taken for a device. Each list is with its file system, in internal/stack. The
+// package is pure.
 package fsoption
 
 import (
@@ -12,17 +11,17 @@ import (
 	"strings"
 
 	"plimsoll/internal/problem"
-	"plimsoll/internal/suggest"
+	"plimsoll/internal/problem/suggest"
 )
 
 // Options are the options that a program, or an option of one, takes.
 type Options struct {
-	// Of says whose they are, for people: "mkfs.xfs".
+	// Of names the program, for people: "mkfs.xfs".
 	Of string
-	// Known has what may stand behind each option; None for one that stands alone.
+	// Known maps each option to its permitted values; to None for an option without one.
 	Known map[string]*Value
-	// Refused has the reasons for not taking some that exist. Any other is refused
-	// too, because nobody has looked whether it leaves the stack.
+	// Refused holds the reasons for refusing existing options. Unknown ones are refused too, because nobody has
+	// checked whether they leave the stack.
 	Refused map[string]string
 }
 
@@ -62,7 +61,10 @@ func (o Options) word(words []string) (problems problem.List, rest []string) {
 		}
 		return o.unknown(name), rest
 	case v == None && attached:
-		return wrong(fmt.Sprintf("%s takes no value, and %q has one", name, word), "write each option as a word of its own"), rest
+		return wrong(
+			fmt.Sprintf("%s takes no value, and %q has one", name, word),
+			"write each option as a word of its own",
+		), rest
 	case v == None:
 		return nil, rest
 	case !attached && len(rest) == 0:
@@ -93,9 +95,11 @@ func (o Options) check(within, text string) (problems problem.List) {
 		full := strings.TrimSpace(within + " " + name)
 		switch {
 		case name == "":
-			problems = append(problems, wrong(fmt.Sprintf("there is an empty option in %q", text), "leave out the comma that is too many")...)
+			problems = append(
+				problems,
+				wrong(fmt.Sprintf("there is an empty option in %q", text), "leave out the comma that is too many")...)
 		case !known:
-			problems = append(problems, o.within(within).unknown(name)...)
+			problems = append(problems, o.suboptions(within).unknown(name)...)
 		case v == None && valued:
 			problems = append(problems, wrong(full+" takes no value", "write "+name)...)
 		case v != None && !valued && !v.optional:
@@ -107,8 +111,8 @@ func (o Options) check(within, text string) (problems problem.List) {
 	return problems
 }
 
-// within names the options after the one that they are the value of.
-func (o Options) within(option string) Options {
+// suboptions returns a name for the options in the value of an option.
+func (o Options) suboptions(option string) Options {
 	if option != "" {
 		o.Of = option
 	}
@@ -122,17 +126,20 @@ func (o Options) unknown(name string) problem.List {
 	}
 	known := slices.Sorted(maps.Keys(o.Known))
 	const few = 8 // as a sub-option has; a mount has some seventy
-	remedy := "docs/stacks.md lists those that it takes"
+	remedy := "docs/reference/stacks.md lists those that it takes"
 	if len(known) <= few {
 		remedy = "taken are " + strings.Join(known, ", ")
 	}
 	if meant := suggest.Closest(name, known); meant != "" && meant != name && len(name) > 2 {
 		remedy = fmt.Sprintf("did you mean %q? %s", meant, remedy)
 	}
-	return wrong(fmt.Sprintf("%q is no option of %s that plimsoll takes: nobody has looked whether it leaves the stack", name, o.Of), remedy)
+	return wrong(
+		fmt.Sprintf("%q is no option of %s that plimsoll takes: nobody has looked whether it leaves the stack", name, o.Of),
+		remedy,
+	)
 }
 
-// With returns these options and those of another list.
+// With returns the options of both lists.
 func (o Options) With(other Options) Options {
 	o.Known = maps.Clone(o.Known)
 	maps.Copy(o.Known, other.Known)
@@ -142,7 +149,7 @@ func (o Options) With(other Options) Options {
 	return o
 }
 
-// Named gives each of the names, separated by blanks, the same value.
+// Named maps each of the names, separated by blanks, to the same value.
 func Named(names string, v *Value) map[string]*Value {
 	m := map[string]*Value{}
 	for _, name := range strings.Fields(names) {

@@ -7,12 +7,11 @@ import (
 	"strings"
 
 	"plimsoll/internal/problem"
-	"plimsoll/internal/suggest"
+	"plimsoll/internal/problem/suggest"
 )
 
-// Value is what may stand behind an option. None of them can name a device, a
-// file or a directory: no slash fits, and no name but those that are listed,
-// except for a label.
+// Value is a set of permitted texts for an option's value. None can name a device, a file or a directory: no slash
+// fits, and only listed names, except for a label.
 type Value struct {
 	usage    string                 // for people: "a whole number"
 	fits     func(text string) bool // one value
@@ -27,7 +26,7 @@ func matching(usage, pattern string) *Value {
 
 // The values of most options.
 var (
-	// None is that of a switch, which stands alone.
+	// None is for an option without a value.
 	None *Value
 	// Number is a whole number.
 	Number = matching("a whole number", "[0-9]{1,18}")
@@ -38,7 +37,10 @@ var (
 	// Switch is 0 or 1.
 	Switch = OneOf("0", "1")
 	// Label is the name of a file system. It cannot be mistaken for an option or a path.
-	Label = matching("up to 16 letters, digits and any of . _ $ -, not starting with - or .", `[A-Za-z0-9_$][A-Za-z0-9._$-]{0,15}`)
+	Label = matching(
+		"up to 16 letters, digits and any of . _ $ -, not starting with - or .",
+		`[A-Za-z0-9_$][A-Za-z0-9._$-]{0,15}`,
+	)
 	// UserGroup is a pair of numbers.
 	UserGroup = matching("a user's and a group's number like 0:0", "[0-9]{1,10}:[0-9]{1,10}")
 )
@@ -66,7 +68,7 @@ func Optional(v *Value) *Value {
 	return &optional
 }
 
-// String says what may stand behind an option, for people: "a whole number".
+// String describes the permitted values for people: "a whole number".
 func (v *Value) String() string {
 	switch {
 	case v == None:
@@ -85,7 +87,7 @@ func (v *Value) Parts() (Options, bool) {
 	return *v.parts, true
 }
 
-// check returns what is wrong with the text behind an option.
+// check returns the problems with the text of an option's value.
 func (v *Value) check(option, text string) problem.List {
 	switch {
 	case v.parts != nil:
@@ -102,7 +104,9 @@ func (v *Value) checkNames(option, text string) (problems problem.List) {
 	for name := range strings.SplitSeq(text, ",") {
 		name = strings.TrimPrefix(name, "^")
 		if !slices.Contains(v.names, name) {
-			problems = append(problems, wrong(fmt.Sprintf("%s: plimsoll knows no feature %q", option, name), suggest.DidYouMean(name, v.names))...)
+			problems = append(
+				problems,
+				wrong(fmt.Sprintf("%s: plimsoll knows no feature %q", option, name), suggest.DidYouMean(name, v.names))...)
 		}
 	}
 	return problems

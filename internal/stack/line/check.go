@@ -1,12 +1,15 @@
 package line
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/problem"
-	"plimsoll/internal/suggest"
+	"plimsoll/internal/problem/suggest"
 	"plimsoll/internal/units"
 )
 
@@ -28,10 +31,10 @@ func NewCatalog(defs ...Def) *Catalog {
 	return c
 }
 
-// Defs gives all nodes, in the order of NewCatalog.
+// Defs returns all nodes, in the order of NewCatalog.
 func (c *Catalog) Defs() []Def { return slices.Clone(c.defs) }
 
-// Lookup finds a node by its name and what is below it.
+// Lookup returns the node of that name on top of a kind.
 func (c *Catalog) Lookup(name string, below Kind) (Def, bool) {
 	for _, d := range c.defs {
 		if d.Name == name && d.Below == below {
@@ -41,8 +44,8 @@ func (c *Catalog) Lookup(name string, below Kind) (Def, bool) {
 	return Def{}, false
 }
 
-// named gives the nodes of that name.
-func (c *Catalog) named(name string) []Def {
+// defsNamed returns the nodes of that name.
+func (c *Catalog) defsNamed(name string) []Def {
 	var found []Def
 	for _, d := range c.defs {
 		if d.Name == name {
@@ -68,7 +71,7 @@ func (c *Catalog) names(below Kind) []string {
 	return names
 }
 
-// devicePath stands for any device in help.
+// devicePath is a placeholder for a device in help.
 const devicePath = "/dev/NAME"
 
 // Option finds an option of the node.
@@ -81,8 +84,7 @@ func (d Def) Option(key string) (OptionDef, bool) {
 	return OptionDef{}, false
 }
 
-// Setting gives the value that an option has in n, its default when n does
-// not mention it, and "" when there is none.
+// Setting returns the value of an option in n, its default when n does not mention it, and "" when there is none.
 func (d Def) Setting(n Node, key string) string {
 	if v, ok := n.Option(key); ok {
 		return v
@@ -123,16 +125,14 @@ func (o OptionDef) usage() string {
 	return o.Key + "=" + strings.ToUpper(string(o.Value))
 }
 
-// Check gives everything that is wrong with the line, in its order; nothing
-// when it can be brought up as far as its text tells.
+// Check returns every problem of the line, in order; none when the line describes a stack that can be made.
 func (c *Catalog) Check(l Line) problem.List {
 	_, problems := l.Resolve(c)
 	return problems
 }
 
-// Resolve gives for each node what it is; for sources that are joined, what
-// the first of them is. With problems, the definitions of nodes that are
-// unknown are empty.
+// Resolve returns the definition of each node; for joined sources, that of the first. With problems, definitions of
+// unknown nodes are empty.
 func (l Line) Resolve(c *Catalog) ([]Def, problem.List) {
 	k := &checker{catalog: c, line: l}
 	if len(l.Nodes) == 0 {
@@ -156,7 +156,11 @@ func (l Line) Resolve(c *Catalog) ([]Def, problem.List) {
 	}
 	if sources := l.Sources(); below == Blocks {
 		last := sources[len(sources)-1]
-		k.problem(last, fmt.Sprintf("%d devices are joined, and nothing makes one of them", len(sources)), "put "+k.onBlocks()+" behind them")
+		k.problem(
+			last,
+			fmt.Sprintf("%d devices are joined, and nothing makes one of them", len(sources)),
+			"put "+k.onBlocks()+" behind them",
+		)
 	}
 	if len(k.problems) == 0 {
 		k.sizes(defs)
@@ -172,7 +176,7 @@ func (k *checker) sizes(defs []Def) {
 	for _, n := range sources {
 		d, _ := k.catalog.Lookup(n.Name, Nothing)
 		option, _ := d.Option("size")
-		held, err := units.ParseSize(d.Setting(n, "size"))
+		held, err := field.Bytes.Parse(d.Setting(n, "size"))
 		if option.Value != Size || err != nil {
 			return
 		}
@@ -191,7 +195,7 @@ func (k *checker) sizes(defs []Def) {
 // onBlocks names what makes one device of several.
 func (k *checker) onBlocks() string { return strings.Join(k.catalog.names(Blocks), " or ") }
 
-// joined checks sources that are joined, and gives what the first of them is.
+// joined checks joined sources, and returns the definition of the first.
 func (k *checker) joined() (first Def) {
 	seen := map[string]bool{}
 	for i, n := range k.line.Sources() {
@@ -200,17 +204,25 @@ func (k *checker) joined() (first Def) {
 			first = d
 		}
 		switch {
-		case !ok && len(k.catalog.named(n.Name)) > 0:
-			k.problem(n, fmt.Sprintf("%s is no source, and only sources are joined with +", describe(n)), "put it behind all sources, and > before it")
+		case !ok && len(k.catalog.defsNamed(n.Name)) > 0:
+			k.problem(
+				n,
+				fmt.Sprintf("%s is no source, and only sources are joined with +", describe(n)),
+				"put it behind all sources, and > before it",
+			)
 			continue
 		case !ok:
-			k.unknown(n, Nothing)
+			k.addUnknown(n, Nothing)
 			continue
 		}
 		k.arg(n, d)
 		k.options(n, d)
 		if d.Gives != Block {
-			k.problem(n, fmt.Sprintf("%s gives a %s, and only block devices are joined with +", describe(n), d.Gives), "remove it, or name a device")
+			k.problem(
+				n,
+				fmt.Sprintf("%s gives a %s, and only block devices are joined with +", describe(n), d.Gives),
+				"remove it, or name a device",
+			)
 		}
 		if n.Arg != "" && seen[n.String()] {
 			k.problem(n, describe(n)+" is named more than once", "name each device once")
@@ -241,31 +253,29 @@ func (k *checker) problem(n Node, what, remedy string) {
 	k.problems.InColumn(n.Column, what, remedy)
 }
 
-// find gives what node i is. below is what the node before it gives, "" when
-// that is not known.
+// find returns the definition of node i. below is the kind that the node before it offers, "" when that is not known.
 func (k *checker) find(i int, below Kind) (Def, bool) {
 	n := k.line.Nodes[i]
-	named := k.catalog.named(n.Name)
+	named := k.catalog.defsNamed(n.Name)
 	if d, ok := k.catalog.Lookup(n.Name, below); ok {
-		if meant, told := byOption(named, n); told && meant.Below != below {
-			k.misplaced(i, below, meant)
+		if meant, told := defByOption(named, n); told && meant.Below != below {
+			k.addMisplaced(i, below, meant)
 			return meant, true
 		}
 		return d, true
 	}
 	if len(named) == 0 {
-		return Def{Gives: k.unknown(n, below)}, false
+		return Def{Gives: k.addUnknown(n, below)}, false
 	}
 	d := closest(named, n)
 	if below != "" {
-		k.misplaced(i, below, d)
+		k.addMisplaced(i, below, d)
 	}
 	return d, true
 }
 
-// byOption chooses among nodes of the same name the one that an option of n
-// tells, because it must have that option: thin(loop-lvm).
-func byOption(named []Def, n Node) (d Def, told bool) {
+// defByOption chooses among nodes of the same name the one with a required option that n has: thin(loop-lvm).
+func defByOption(named []Def, n Node) (d Def, told bool) {
 	for _, d := range named {
 		for _, o := range n.Options {
 			if def, ok := d.Option(o.Key); ok && def.Required {
@@ -287,9 +297,9 @@ func closest(named []Def, n Node) Def {
 	return named[0]
 }
 
-// unknown notes that no node has the name of n. It gives what n would give if
-// it were what was probably meant.
-func (k *checker) unknown(n Node, below Kind) (gives Kind) {
+// addUnknown adds the problem that no node has the name of n. It returns the kind that the likely correction of the
+// name offers.
+func (k *checker) addUnknown(n Node, below Kind) (gives Kind) {
 	what := fmt.Sprintf("unknown layer %q", n.Name)
 	if below == Nothing {
 		what = fmt.Sprintf("unknown source %q", n.Name)
@@ -303,11 +313,11 @@ func (k *checker) unknown(n Node, below Kind) (gives Kind) {
 	return meant.Gives
 }
 
-// misplaced notes that node i, which is d, stands on the wrong thing.
-func (k *checker) misplaced(i int, below Kind, d Def) {
+// addMisplaced adds the problem that node i, which is d, is on top of the wrong kind.
+func (k *checker) addMisplaced(i int, below Kind, d Def) {
 	n := k.line.Nodes[i]
 	name := n.Name
-	if _, told := byOption(k.catalog.named(name), n); told {
+	if _, told := defByOption(k.catalog.defsNamed(name), n); told {
 		name = n.String()
 	}
 	switch {
@@ -323,11 +333,17 @@ func (k *checker) misplaced(i int, below Kind, d Def) {
 		k.problem(n, fmt.Sprintf("%s needs one %s below it, and there are %d devices", name, d.Below, len(k.line.Sources())),
 			"make one of them first, with "+k.onBlocks())
 	case below == Pool:
-		k.problem(n, fmt.Sprintf("%s needs a %s below it, and %s gives a %s", name, d.Below, describe(k.line.Nodes[i-1]), below),
-			"on a thin pool stands "+strings.Join(k.catalog.names(Pool), " or "))
+		k.problem(
+			n,
+			fmt.Sprintf("%s needs a %s below it, and %s gives a %s", name, d.Below, describe(k.line.Nodes[i-1]), below),
+			"on a thin pool stands "+strings.Join(k.catalog.names(Pool), " or "),
+		)
 	default:
-		k.problem(n, fmt.Sprintf("%s needs a %s below it, and %s gives a %s", name, d.Below, describe(k.line.Nodes[i-1]), below),
-			k.example(i, d))
+		k.problem(
+			n,
+			fmt.Sprintf("%s needs a %s below it, and %s gives a %s", name, d.Below, describe(k.line.Nodes[i-1]), below),
+			k.example(i, d),
+		)
 	}
 }
 
@@ -352,7 +368,7 @@ func (k *checker) example(i int, d Def) string {
 	return "write " + base.String()
 }
 
-// describe is what a node is called in a sentence.
+// describe returns the name of a node for use in a sentence.
 func describe(n Node) string {
 	if n.Name == NameDevice {
 		return "the device " + n.Arg
@@ -382,9 +398,8 @@ func (k *checker) arg(n Node, d Def) {
 // argPath is the Def.Arg of nodes that name a directory.
 const argPath = "PATH"
 
-// isPath tells whether an argument is an absolute path, or says by a leading
-// dot that it is relative to the current directory. A bare "srv/data" is more
-// often a slash forgotten than a wish.
+// isPath reports whether an argument is an absolute path, or one that starts with a dot and is relative to the
+// current directory. A bare "srv/data" is more often a forgotten slash.
 func isPath(arg string) bool {
 	return arg == "." || arg == ".." ||
 		strings.HasPrefix(arg, "/") || strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../")
@@ -436,7 +451,11 @@ func (k *checker) unknownOption(n Node, d Def, i int) {
 	if suggest.Closest(o.Key, keys) == "" && i > 0 {
 		before := n.Options[i-1]
 		if def, _ := d.Option(before.Key); def.Value == Text {
-			k.problem(n, what, fmt.Sprintf("a value with commas stands in double quotes: %s=\"%s,%s\"", before.Key, before.Value, o))
+			k.problem(
+				n,
+				what,
+				fmt.Sprintf("a value with commas stands in double quotes: %s=\"%s,%s\"", before.Key, before.Value, o),
+			)
 			return
 		}
 	}
@@ -454,7 +473,7 @@ const (
 	maxChunk = 4 << 20
 )
 
-// checkValue gives what is wrong with the value of an option, "" for nothing.
+// checkValue returns the problem with the value of an option and its remedy, "" for none.
 func checkValue(def OptionDef, o Option) (what, remedy string) {
 	if def.Value == Flag {
 		if !o.Bare {
@@ -467,21 +486,17 @@ func checkValue(def OptionDef, o Option) (what, remedy string) {
 	}
 	switch def.Value {
 	case Size:
-		bytes, err := units.ParseSize(o.Value)
-		if err != nil {
-			return err.Error(), ""
-		}
-		if bytes == 0 {
-			return "a size of nothing", "write 4GiB or 512MiB"
-		}
+		_, err := field.Bytes.Parse(o.Value)
+		return refusal(o, err)
 	case Chunk:
-		bytes, err := units.ParseSize(o.Value)
-		if err != nil {
-			return err.Error(), ""
-		}
-		if bytes < minChunk || bytes > maxChunk || bytes&(bytes-1) != 0 {
+		bytes, err := field.Size(minChunk, maxChunk).Like("64KiB or 512KiB").Parse(o.Value)
+		if err == nil && bytes&(bytes-1) != 0 {
 			return o.Value + " is no power of two from 4KiB to 4MiB", "write 64KiB or 512KiB"
 		}
+		return refusal(o, err)
+	case Number:
+		_, err := field.Number(0, math.MaxInt64).Parse(o.Value)
+		return refusal(o, err)
 	case OnOff:
 		if o.Value != "on" && o.Value != "off" {
 			return fmt.Sprintf("%q is neither on nor off", o.Value), "write " + def.usage()
@@ -490,6 +505,15 @@ func checkValue(def OptionDef, o Option) (what, remedy string) {
 		if !strings.HasPrefix(o.Value, "/") {
 			return fmt.Sprintf("%q is not an absolute path", o.Value), "a path starts with a slash"
 		}
+	}
+	return "", ""
+}
+
+// refusal returns why the value of an option was not read, and what to write.
+func refusal(o Option, err error) (what, remedy string) {
+	var wrong *field.Error
+	if errors.As(err, &wrong) {
+		return fmt.Sprintf("it takes %s, not %q", wrong.Takes, o.Value), wrong.Remedy
 	}
 	return "", ""
 }

@@ -24,8 +24,7 @@ const Elsewhere = "elsewhere"
 // order. Several sources are one node, joined: see Sources.
 type Line struct{ Nodes []Node }
 
-// Sources gives what the line stands on, one node for each device, in the
-// order written; nothing for an empty line.
+// Sources returns one node for each device under the line, in the order written; none for an empty line.
 func (l Line) Sources() []Node {
 	if len(l.Nodes) == 0 {
 		return nil
@@ -44,7 +43,7 @@ func Join(sources ...Node) Node {
 	return joined
 }
 
-// Node is a source, a file system, or what the workload sees.
+// Node is a source, a file system, or a view of it for the workload.
 type Node struct {
 	Name    string   // "loop", "xfs", "volume"; NameDevice for a bare path
 	Arg     string   // behind the colon (dir:ARG, serial:ARG, by-id:ARG), or the bare device path; "" for none
@@ -63,8 +62,7 @@ type Option struct {
 	Bare  bool // written without "="
 }
 
-// Option gives the value of the last option with that key, and whether there
-// is one.
+// Option returns the value of the last option with that key, and whether there is one.
 func (n Node) Option(key string) (string, bool) {
 	for i := len(n.Options) - 1; i >= 0; i-- {
 		if n.Options[i].Key == key {
@@ -74,7 +72,7 @@ func (n Node) Option(key string) (string, bool) {
 	return "", false
 }
 
-// Kind is what a node offers to the node above it, or wants of the one below.
+// Kind is the kind of storage that a node offers to the node above it, or requires of the one below.
 type Kind string
 
 // The kinds.
@@ -92,24 +90,25 @@ type Value string
 
 // The types of option values.
 const (
-	Size  Value = "size"   // 4GiB, 512MiB, 1048576
-	Chunk Value = "chunk"  // a size that is a power of two, from 4KiB to 4MiB
-	OnOff Value = "on|off" // on or off
-	Text  Value = "text"   // anything
-	Path  Value = "path"   // an absolute path
-	Flag  Value = "flag"   // a bare key
+	Size   Value = "size"   // 4GiB, 512MiB, 1048576
+	Chunk  Value = "chunk"  // a size that is a power of two, from 4KiB to 4MiB
+	OnOff  Value = "on|off" // on or off
+	Number Value = "number" // 0 or more, with or without a fraction
+	Text   Value = "text"   // anything
+	Path   Value = "path"   // an absolute path
+	Flag   Value = "flag"   // a bare key
 )
 
-// Def declares a node: what it stands on, what it gives, its options.
+// Def declares a node: the kind that it requires, the kind that it offers, and its options.
 type Def struct {
 	Name    string
 	Summary string // one line, for help
-	Below   Kind   // what it stands on; Nothing for a source
+	Below   Kind   // the kind required below; Nothing for a source
 	Gives   Kind
-	Arg     string      // what stands behind the colon ("PATH"); "" when the node takes none
+	Arg     string      // the value behind the colon ("PATH"); "" when the node takes none
 	Options []OptionDef // none other is accepted
 
-	Least    int64  // bytes that what it stands on has to hold; 0 for any
+	Least    int64  // smallest size of the storage below, in bytes; 0 for any
 	WhyLeast string // "mkfs.xfs makes none below 300 MiB"
 }
 
@@ -121,7 +120,7 @@ type OptionDef struct {
 	Default  string
 	Required bool
 	Repeats  bool // may be given more than once
-	// Check returns what is wrong with a value that has the right type; nil for
-	// an option of which every such value will do. Columns are filled in for it.
+	// Check returns the problems with a value that has the right type; nil for an option that takes any. The caller
+	// fills in columns.
 	Check func(value string) problem.List
 }

@@ -35,7 +35,12 @@ func testCatalog() *Catalog {
 		{Name: "xfs", Below: Block, Gives: FileSystem, Options: fs,
 			Least: 300 << 20, WhyLeast: "mkfs.xfs makes none of less than 300MiB"},
 		{Name: "btrfs", Below: Block, Gives: FileSystem, Options: append(fs[:2:2], OptionDef{Key: "nodatacow", Value: Flag})},
-		{Name: "lvm-stripe", Below: Blocks, Gives: Block, Options: []OptionDef{{Key: "stripe", Value: Chunk, Default: "64KiB"}}},
+		{
+			Name:    "lvm-stripe",
+			Below:   Blocks,
+			Gives:   Block,
+			Options: []OptionDef{{Key: "stripe", Value: Chunk, Default: "64KiB"}},
+		},
 		{Name: "thin", Below: FileSystem, Gives: Pool, Options: []OptionDef{{Key: "loop-lvm", Value: Flag, Required: true}}},
 		{Name: "thin", Below: Block, Gives: Pool, Options: []OptionDef{{Key: "direct-lvm", Value: Flag, Required: true}}},
 		{Name: "volume", Below: FileSystem, Gives: View},
@@ -163,7 +168,7 @@ func anyLine() *rapid.Generator[Line] {
 	})
 }
 
-// same tells whether two lines differ in nothing but columns.
+// same reports whether two lines differ only in columns.
 func same(a, b Line) bool {
 	return fmt.Sprintf("%#v", withoutColumns(a)) == fmt.Sprintf("%#v", withoutColumns(b))
 }
@@ -212,8 +217,29 @@ func TestColumnsPointAtNodes(t *testing.T) {
 func TestCheckNeverPanicsAndNamesColumns(t *testing.T) {
 	catalog := testCatalog()
 	// Real names in any order meet every kind of misplacement.
-	word := rapid.SampledFrom([]string{"loop", "loop(size=0)", "loop(size=1GiB, size=2GiB)", "xfs", "btrfs", "btrfs(nodatacow)",
-		"volume", "overlay2", "lvm-stripe", "lvm-stripe(stripe=3KiB)", "thin", "thin(loop-lvm)", "devicemapper", "tmpfs", "dir:x", "dir", "/dev/sda", "xsf", "ext4(mount=a, b)"})
+	word := rapid.SampledFrom(
+		[]string{
+			"loop",
+			"loop(size=0)",
+			"loop(size=1GiB, size=2GiB)",
+			"xfs",
+			"btrfs",
+			"btrfs(nodatacow)",
+			"volume",
+			"overlay2",
+			"lvm-stripe",
+			"lvm-stripe(stripe=3KiB)",
+			"thin",
+			"thin(loop-lvm)",
+			"devicemapper",
+			"tmpfs",
+			"dir:x",
+			"dir",
+			"/dev/sda",
+			"xsf",
+			"ext4(mount=a, b)",
+		},
+	)
 	rapid.Check(t, func(t *rapid.T) {
 		sources := strings.Join(rapid.SliceOfN(word, 1, 3).Draw(t, "sources"), " + ")
 		l, err := Parse(strings.Join(append([]string{sources}, rapid.SliceOfN(word, 0, 5).Draw(t, "words")...), " > "))

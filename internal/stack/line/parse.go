@@ -56,8 +56,7 @@ type parser struct {
 	problems problem.List
 }
 
-// end stands for the end of the text. Being a control character, it is never
-// part of a valid one.
+// end marks the end of the text. It is a control character, which no text may contain.
 const end = rune(0)
 
 func (p *parser) peek() rune {
@@ -85,15 +84,14 @@ func (p *parser) problem(column int, what, remedy string) {
 	p.problems.InColumn(column, what, remedy)
 }
 
-// expected notes that something else stands at the current position, and is
-// always false.
-func (p *parser) expected(what, remedy string) bool {
-	p.problem(p.pos+1, "expected "+what+", found "+p.found(), remedy)
+// addExpected adds the problem that another text than what is at the current position. It returns false.
+func (p *parser) addExpected(what, remedy string) bool {
+	p.problem(p.pos+1, "expected "+what+", found "+p.describeNext(), remedy)
 	return false
 }
 
-// found describes what stands at the current position.
-func (p *parser) found() string {
+// describeNext describes the text at the current position.
+func (p *parser) describeNext() string {
 	if p.pos >= len(p.text) {
 		return "the end"
 	}
@@ -104,7 +102,11 @@ func (p *parser) line() Line {
 	var l Line
 	p.blanks()
 	if p.pos == len(p.text) {
-		p.problem(1, "the stack is empty", "write its source first: loop(size=4GiB), tmpfs(size=1GiB), dir:/srv/data, or the path of a device")
+		p.problem(
+			1,
+			"the stack is empty",
+			"write its source first: loop(size=4GiB), tmpfs(size=1GiB), dir:/srv/data, or the path of a device",
+		)
 		return l
 	}
 	for joined := false; ; {
@@ -121,7 +123,11 @@ func (p *parser) line() Line {
 		plus := p.pos + 1
 		switch joined = p.accept('+'); {
 		case joined && len(l.Nodes) > 1:
-			p.problem(plus, "+ joins sources, and these stand before the first >", "write /dev/nvme0n1 + /dev/nvme1n1 > lvm-stripe > xfs")
+			p.problem(
+				plus,
+				"+ joins sources, and these stand before the first >",
+				"write /dev/nvme0n1 + /dev/nvme1n1 > lvm-stripe > xfs",
+			)
 			joined = false
 		case !joined && !p.accept('>'):
 			return l
@@ -129,8 +135,7 @@ func (p *parser) line() Line {
 	}
 }
 
-// skipNode goes to the end of a node that has a problem, so that those behind
-// it are read too.
+// skipNode skips the rest of a node that has a problem, so that the nodes behind it are parsed too.
 func (p *parser) skipNode() {
 	for quoted := false; p.pos < len(p.text); p.pos++ {
 		switch p.text[p.pos] {
@@ -157,7 +162,11 @@ func (p *parser) node(n *Node) bool {
 			return false
 		}
 		if !strings.HasPrefix(n.Arg, "/") {
-			p.problem(n.Column, fmt.Sprintf("expected a path, found %q", n.Arg), "a path starts with a slash: /dev/nvme0n1; a name needs no quotes")
+			p.problem(
+				n.Column,
+				fmt.Sprintf("expected a path, found %q", n.Arg),
+				"a path starts with a slash: /dev/nvme0n1; a name needs no quotes",
+			)
 			return false
 		}
 	} else {
@@ -184,11 +193,11 @@ func (p *parser) node(n *Node) bool {
 	case p.pos == len(p.text) || r == '>' || r == '+':
 		return true
 	case r == '/':
-		return p.expected(`"(", ">" or the end`, "a path starts with a slash: /dev/nvme0n1; names contain none")
+		return p.addExpected(`"(", ">" or the end`, "a path starts with a slash: /dev/nvme0n1; names contain none")
 	case r == '=':
-		return p.expected(`"(", ">" or the end`, "options stand in parentheses: loop(size=4GiB)")
+		return p.addExpected(`"(", ">" or the end`, "options stand in parentheses: loop(size=4GiB)")
 	}
-	return p.expected(`"(", ">" or the end`, "the parts of a stack are joined with >: loop(size=4GiB) > xfs")
+	return p.addExpected(`"(", ">" or the end`, "the parts of a stack are joined with >: loop(size=4GiB) > xfs")
 }
 
 // options reads what stands behind an opening parenthesis, up to and with the
@@ -217,9 +226,12 @@ func (p *parser) options(n *Node) bool {
 		case p.accept(')'):
 			return true
 		case p.pos == len(p.text):
-			return p.expected(`"," or ")"`, "close the parenthesis")
+			return p.addExpected(`"," or ")"`, "close the parenthesis")
 		default:
-			return p.expected(`"," or ")"`, `a value with blanks or any of , ( ) > " stands in double quotes: mkfs="-O ^has_journal"`)
+			return p.addExpected(
+				`"," or ")"`,
+				`a value with blanks or any of , ( ) > " stands in double quotes: mkfs="-O ^has_journal"`,
+			)
 		}
 	}
 }
@@ -235,13 +247,13 @@ func (p *parser) name(to *string, what string) bool {
 		p.pos++
 	}
 	if p.pos == start {
-		return p.expected(what, "")
+		return p.addExpected(what, "")
 	}
 	*to = string(p.text[start:p.pos])
 	return true
 }
 
-// isPlain tells whether a value may contain r without quotes.
+// isPlain reports whether a value may contain r without quotes.
 func isPlain(r rune) bool {
 	return !strings.ContainsRune(`,()>"`, r) && !unicode.IsSpace(r) && !unicode.IsControl(r)
 }
@@ -255,7 +267,7 @@ func (p *parser) value(to *string, what, remedy string) bool {
 		p.pos++
 	}
 	if p.pos == start {
-		return p.expected(what, remedy)
+		return p.addExpected(what, remedy)
 	}
 	*to = string(p.text[start:p.pos])
 	return true
@@ -273,11 +285,11 @@ func (p *parser) quoted(to *string) bool {
 			*to = b.String()
 			return true
 		case unicode.IsControl(r):
-			return p.expected("the rest of a quoted value", "control characters are not allowed")
+			return p.addExpected("the rest of a quoted value", "control characters are not allowed")
 		case r == '\\':
 			p.pos++
 			if r = p.peek(); r != '"' && r != '\\' {
-				return p.expected(`" or \ behind a backslash`, `a backslash in quotes is written \\`)
+				return p.addExpected(`" or \ behind a backslash`, `a backslash in quotes is written \\`)
 			}
 		}
 		b.WriteRune(r)

@@ -1,5 +1,5 @@
 """How often the percentile bootstrap interval of a ratio of medians holds the
-true ratio: the table in docs/findings.md. Takes a minute; needs numpy.
+true ratio: the table in docs/reference/findings.md. Takes a minute; needs numpy.
 """
 
 import numpy as np

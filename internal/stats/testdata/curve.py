@@ -4,7 +4,7 @@
     /tmp/venv/bin/python internal/stats/testdata/curve.py > internal/stats/testdata/curve.json
 
 NumPy    least squares over every combination of up to two changes (places at levels), and the test of random signs with
-         100,000 of them: the same definitions as docs/curves.md, written down a second time
+         100,000 of them: the same definitions as docs/evidence/curves.md, written down a second time
 ruptures the optimal partition (Dynp) of curves that are flat but for steps
 piecewise-regression
          Muggeo's method for the place of a knee between levels, with its standard error

@@ -1,7 +1,6 @@
 package fio
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,42 +11,32 @@ import (
 
 // Abilities implements workload.Workload.
 func (w *userFile) Abilities() workload.Abilities {
-	return workload.Abilities{Asking: &workload.Question{File: w.name, Ask: w.ask, Answer: w.answer}}
+	return workload.Abilities{Asking: &workload.Question{File: w.name, Ask: w.ask, Answer: w.answer}, Phases: w.phases,
+		Notes: w.notes}
 }
 
-// ask has fio read the job file and go no further.
+// ask returns the command that makes fio parse the jobs without running them.
 func (w *userFile) ask(known problem.List) workload.Command {
-	var rest bytes.Buffer
-	for number, line := range w.numbered() {
-		if !slices.ContainsFunc(known, func(p problem.Problem) bool { return p.At.Line == number }) {
-			rest.WriteString(line)
-		}
-		rest.WriteByte('\n')
+	rest := userFile{name: w.name, plans: w.plans}
+	for _, j := range w.jobs {
+		j.settings = slices.DeleteFunc(slices.Clone(j.settings), func(o setting) bool { return about(known, o.line) })
+		rest.jobs = append(rest.jobs, j)
 	}
-	return workload.Command{Argv: []string{name, "--parse-only", "-"}, Stdin: rest.Bytes()}
+	return workload.Command{Argv: []string{name, "--parse-only", "-"}, Stdin: rest.text(workload.Target{})}
 }
 
-// numbered gives the lines of the file, from 1, without their ends.
-func (w *userFile) numbered() func(yield func(int, string) bool) {
-	return func(yield func(int, string) bool) {
-		number := 0
-		for line := range strings.Lines(string(w.text)) {
-			number++
-			if !yield(number, strings.TrimRight(line, "\r\n")) {
-				return
-			}
-		}
-	}
+// about reports whether one of the problems is that of a line.
+func about(known problem.List, line int) bool {
+	return slices.ContainsFunc(known, func(p problem.Problem) bool { return p.At.Line == line })
 }
 
-// complaint is what fio says about one line, in the words of all versions from
-// 3.18 on (parse.c and init.c of fio).
+// complaint is fio's error about one line, in the wording of all versions from 3.18 on (parse.c and init.c of fio).
 type complaint struct {
 	key     string
 	unknown bool // else it is the value that fio does not take
 }
 
-// answer reads what fio said. It tells of all unknown options of a
+// answer reads what fio said. It names all unknown options of a
 // section, names the section, and stops there.
 func (w *userFile) answer(known problem.List, code int, said string) problem.List {
 	if code == 0 {
@@ -71,33 +60,28 @@ func (w *userFile) answer(known problem.List, code int, said string) problem.Lis
 	return problems
 }
 
-// locate finds the lines of a section that fio complains about.
-func (w *userFile) locate(known problem.List, complaints []complaint, section string) problem.List {
+// locate returns the lines of a job that fio complains about.
+func (w *userFile) locate(known problem.List, complaints []complaint, job string) problem.List {
 	var problems problem.List
-	current := ""
-	for number, line := range w.numbered() {
-		line = strings.Trim(line, " \t")
-		if title, ok := strings.CutPrefix(line, "["); ok {
-			current = strings.TrimSuffix(title, "]")
-			continue
+	for _, j := range w.jobs {
+		for _, o := range j.settings {
+			at := slices.IndexFunc(complaints, func(c complaint) bool { return c.key == o.key })
+			if j.name != job || at < 0 || o.line == 0 || about(known, o.line) {
+				continue
+			}
+			what := fmt.Sprintf("the fio of this host does not take \"%s=%s\"", o.key, o.value)
+			remedy := "write a value that this fio has (fio --cmdhelp=" + o.key + "), or install a newer fio"
+			if complaints[at].unknown {
+				what = fmt.Sprintf("the fio of this host does not know the option %q, or not with this ioengine", o.key)
+				remedy = "install a newer fio (fio --version prints which one this is), or leave the option out"
+			}
+			problems.InLine(o.line, what, remedy)
 		}
-		at := slices.IndexFunc(complaints, func(c complaint) bool { return c.key == keyOf(line) })
-		if current != section || at < 0 ||
-			slices.ContainsFunc(known, func(p problem.Problem) bool { return p.At.Line == number }) {
-			continue
-		}
-		what := fmt.Sprintf("the fio of this host does not take %q", line)
-		remedy := "write a value that this fio has (fio --cmdhelp=" + keyOf(line) + "), or install a newer fio"
-		if complaints[at].unknown {
-			what = fmt.Sprintf("the fio of this host does not know the option %q, or not with this ioengine", keyOf(line))
-			remedy = "install a newer fio (fio --version tells which one this is), or leave the option out"
-		}
-		problems.InLine(number, what, remedy)
 	}
 	return problems
 }
 
-// keyOf gives the option of a line.
+// keyOf returns the option of a line.
 func keyOf(line string) string {
 	key, _, _ := strings.Cut(line, "=")
 	return strings.TrimSpace(key)

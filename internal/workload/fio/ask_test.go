@@ -7,17 +7,21 @@ import (
 	"testing"
 
 	"plimsoll/internal/problem"
+	"plimsoll/internal/workload"
 )
 
 // TestAskingFioSectionBySection replays what fio 3.33 says, which stops at the
 // first section that it does not take.
 func TestAskingFioSectionBySection(t *testing.T) {
-	w := &userFile{name: "my.fio", text: []byte("[global]\nsize=1m\nthinkcycles = " +
-		"100\n[a]\nhipri\n[b]\nhipri=1\nrw=nonsense\n")}
+	w, mistakes := newUserFile(source{name: "my.fio", text: []byte("[global]\nsize=1m\nthinkcycles = " +
+		"100\n[a]\nhipri\n[b]\nhipri=1\nbssplit=nonsense\n")})
+	if len(mistakes) > 0 {
+		t.Fatal(mistakes)
+	}
 	said := []string{
-		"Bad option <thinkcycles= 100>\nDid you mean thinktime?\nfio: job global dropped\n",
+		"Bad option <thinkcycles=100>\nDid you mean thinktime?\nfio: job a dropped\n",
 		"Bad option <hipri>\nfio: job a dropped\n",
-		"Bad option <hipri=1>\nfio: failed parsing rw=nonsense\nfio: job b dropped\n",
+		"Bad option <hipri=1>\nfio: failed parsing bssplit=nonsense\nfio: job b dropped\n",
 	}
 	var known problem.List
 	for i, text := range said {
@@ -35,21 +39,21 @@ func TestAskingFioSectionBySection(t *testing.T) {
 		`3 the fio of this host does not know the option "thinkcycles", or not with this ioengine`,
 		`5 the fio of this host does not know the option "hipri", or not with this ioengine`,
 		`7 the fio of this host does not know the option "hipri", or not with this ioengine`,
-		`8 the fio of this host does not take "rw=nonsense"`,
+		`8 the fio of this host does not take "bssplit=nonsense"`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	if rest := string(w.ask(known).Stdin); rest != "[global]\nsize=1m\n\n[a]\n\n[b]\n\n\n" {
+	if rest := string(w.ask(known).Stdin); rest != "; my.fio as plimsoll runs it\n[a]\nsize=1m\n[b]\nsize=1m\n" {
 		t.Errorf("the last question is %q", rest)
 	}
 	if more := w.answer(known, 1, said[2]); len(more) > 0 {
-		t.Errorf("told twice: %v", more)
+		t.Errorf("shown twice: %v", more)
 	}
 	if more := w.answer(nil, 0, said[0]); len(more) > 0 {
 		t.Errorf("fio took the file, and yet: %v", more)
 	}
-	if strings.Contains(string(w.text), "\n\n") {
+	if !strings.Contains(string(w.text(workload.Target{})), "bssplit=nonsense") {
 		t.Error("asking changed the file")
 	}
 }

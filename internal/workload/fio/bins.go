@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"plimsoll/internal/hist"
+	"plimsoll/internal/result/hist"
 )
 
 // fio's histograms: below 128 ns every value has a bin; above, each power of
@@ -14,11 +14,11 @@ const (
 	binBits = 6
 	// binCount is the number of bins since fio 3.0: 29 groups of 64.
 	binCount = 29 << binBits
-	// oldBinCount is that of fio 2: 19 groups of 64, in microseconds.
+	// oldBinCount is the number of bins of fio 2: 19 groups of 64, in microseconds.
 	oldBinCount = 19 << binBits
 )
 
-// binRange gives the lowest value of a bin, and how many values it holds.
+// binRange returns the lowest value of a bin, and the number of its values.
 func binRange(index int) (low, width uint64) {
 	if index < 2<<binBits {
 		return uint64(index), 1
@@ -45,7 +45,7 @@ func binIndex(ns uint64) int {
 // histogram counts values into fio's bins.
 type histogram map[uint64]uint64
 
-// bins gives the histogram as a distribution's bins, ascending.
+// bins returns the bins of the histogram, ascending.
 func (h histogram) bins() []hist.Bin {
 	bins := make([]hist.Bin, 0, len(h))
 	for ns, n := range h {

@@ -3,7 +3,6 @@ package fio
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
@@ -13,7 +12,6 @@ import (
 // builtin is the workload that is declared by a few options.
 type builtin struct {
 	Params
-	ramp     *time.Duration // nil: the experiment's
 	declared string
 }
 
@@ -26,16 +24,16 @@ func (w *builtin) Info() result.Workload {
 func (w *builtin) Programs() []string { return []string{name} }
 
 // NeedBytes implements workload.Workload. Prepare writes whole MiB.
-func (w *builtin) NeedBytes() int64 { return roundUp(int64(w.Size), mib) }
+func (w *builtin) NeedBytes() int64 { return roundUp(w.Size, mib) }
 
 // Timing implements workload.Workload.
 func (w *builtin) Timing(experiment workload.Timing) workload.Timing {
 	t := experiment
 	if w.Runtime > 0 {
-		t.Runtime = time.Duration(w.Runtime)
+		t.Runtime = w.Runtime
 	}
-	if w.ramp != nil {
-		t.Ramp = *w.ramp
+	if w.Ramp != nil {
+		t.Ramp = *w.Ramp
 	}
 	return t
 }
@@ -81,7 +79,7 @@ group_reporting=1
 disk_util=0
 
 [warm]
-`, Size(w.NeedBytes()), file, min(w.NeedBytes()&-w.NeedBytes(), mib), w.NeedBytes())
+`, formatSize(w.NeedBytes()), file, min(w.NeedBytes()&-w.NeedBytes(), mib), w.NeedBytes())
 	return &workload.Step{
 		Argv:    command(warmOutput, warmFileName),
 		Files:   map[string][]byte{warmFileName: []byte(text)},
@@ -99,7 +97,7 @@ func (w *builtin) fill(target workload.Target) (*workload.Step, error) {
 	return layoutStep(target, file, target.SizeBytes, w.Engine, true), nil
 }
 
-// filled reads the outputs of fill.
+// filled checks the outputs of fill.
 func (w *builtin) filled(outputs map[string][]byte, exit workload.Exit) error {
 	_, err := w.Read(outputs, exit)
 	return err
@@ -147,7 +145,7 @@ func (w *builtin) jobFile(file string, t workload.Timing) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "; plimsoll: %s\n", w.summary())
 	fmt.Fprintf(&b, "; over %s that %s laid out. Sizes are in bytes: to fio, 4KiB would be 4000.\n",
-		Size(w.NeedBytes()), layoutFileName)
+		formatSize(w.NeedBytes()), layoutFileName)
 	b.WriteString("[global]\n")
 	w.load(&b, file)
 	fmt.Fprintf(&b, `
@@ -159,14 +157,14 @@ runtime=%s
 	if t.Ramp > 0 {
 		fmt.Fprintf(&b, "ramp_time=%s\n", fioTime(t.Ramp))
 	}
-	b.WriteString(honestly)
+	b.WriteString(measuredOptions)
 	b.WriteString(w.start())
-	b.WriteString(merged)
+	b.WriteString(dataOptions)
 	b.WriteString("\n[job]\n")
 	return b.String()
 }
 
-// load writes the options that make the load what was declared.
+// load writes the options of the declared load.
 func (w *builtin) load(b *strings.Builder, file string) {
 	set := func(key string, value any) { fmt.Fprintf(b, "%s=%v\n", key, value) }
 	set("filename", file)
@@ -174,14 +172,14 @@ func (w *builtin) load(b *strings.Builder, file string) {
 	if mixed(w.RW) {
 		set("rwmixread", w.RWMixRead)
 	}
-	set("bs", int64(w.BS))
+	set("bs", w.BS)
 	set("ioengine", w.Engine)
 	set("iodepth", w.IODepth)
 	set("direct", digit(w.Direct))
 	set("numjobs", w.Jobs)
 	if w.ThinkTime > 0 {
 		b.WriteString("; Each job waits, in microseconds, before it asks for the next I/O.\n")
-		set("thinktime", time.Duration(w.ThinkTime).Microseconds())
+		set("thinktime", w.ThinkTime.Microseconds())
 	}
 	if sequential(w.RW) {
 		b.WriteString("; Each job walks through a region of its own.\n")
@@ -202,8 +200,8 @@ random_generator=tausworthe64
 `)
 }
 
-// honestly is what every measured job says beyond its load.
-const honestly = `
+// measuredOptions are the options of every measured job that precede its load.
+const measuredOptions = `
 ; The file must be there: if fio laid it out now, the trial would measure that.
 ; fallocate is off because preallocated extents read as zeros without I/O.
 allow_file_create=0
@@ -211,7 +209,7 @@ overwrite=1
 fallocate=none
 `
 
-// start says what the page cache holds when the measured job begins.
+// start describes the state of the page cache when the measured job begins.
 func (w *builtin) start() string {
 	if w.Cache == warm {
 		return `; What the page cache holds of the file stays: it was read before.
@@ -223,8 +221,8 @@ invalidate=1
 `
 }
 
-// merged is the rest of what every measured job says.
-const merged = `
+// dataOptions are the options of every measured job that follow its load.
+const dataOptions = `
 ; Data that does not compress within a block, and differs from write to write
 ; by a stamp in every 512 bytes. Fresh random data for every write would cost
 ; more CPU (0.8 us per 4 KiB, measured) than many stacks take for the I/O.
@@ -273,7 +271,7 @@ group_reporting=1
 disk_util=0
 
 [layout]
-`, Size(bytes), file, block, bytes, engine, depth, digit(direct))
+`, formatSize(bytes), file, block, bytes, engine, depth, digit(direct))
 	return &workload.Step{
 		Argv:    command(layoutOutput, layoutFileName),
 		Files:   map[string][]byte{layoutFileName: []byte(text)},
@@ -289,8 +287,8 @@ func command(output, jobFile string, more ...string) []string {
 	return append(argv, workload.ScratchDir+"/"+jobFile)
 }
 
-// directory is where a step runs: relative file names land on the stack. On a
-// raw device, nothing but the device is named.
+// directory returns the working directory of a step: relative file names are on the stack. On a raw device, only the
+// device is named.
 func directory(target workload.Target) string {
 	if target.Block {
 		return ""
@@ -298,7 +296,7 @@ func directory(target workload.Target) string {
 	return target.Path
 }
 
-// fileName is what the job file calls the target.
+// fileName returns the name of the target in a job file.
 func fileName(target workload.Target) (string, error) {
 	if !target.Block {
 		return dataFile, nil

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,15 +60,20 @@ func TestStories(t *testing.T) {
 			}
 			last = w
 			info, timing := w.Info(), w.Timing(experiment)
-			return fmt.Sprintf("%s\npattern %q, needs %s, ramp %v, runtime %v\n",
-				info.Summary, info.Pattern, Size(w.NeedBytes()), timing.Ramp, timing.Runtime)
+			text := fmt.Sprintf("%s\npattern %q, needs %s, ramp %v, runtime %v\n",
+				info.Summary, info.Pattern, formatSize(w.NeedBytes()), timing.Ramp, timing.Runtime)
+			for _, phase := range w.Abilities().Phases {
+				text += fmt.Sprintf("phase %s: %s\n", phase.Name, phase.Workload.Info().Summary)
+			}
+			return text + strings.Join(append(w.Abilities().Notes, ""), "\n")
 		}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "decode":
 				return describe(decodeText(d.Input, nil))
 			case "job-file":
-				w, problems := decodeText("file: my.fio", map[string]string{"my.fio": d.Input})
+				w, problems := decodeText("file: my.fio\nenv: {SIZE: 8m, BAD: 'a b'}", map[string]string{"my.fio": d.Input,
+					"more.fio": "[global]\nioengine=io_uring\nrate=1m,2m", "itself.fio": "include itself.fio\n"})
 				return describe(w, problems)
 			case "prepare", "drive":
 				target := workload.Target{Path: "/stack/data", SizeBytes: 1 << 40}
@@ -103,6 +106,9 @@ func show(step *workload.Step, err error) string {
 	fmt.Fprintf(&b, "in %q: %s\n", step.Dir, strings.Join(step.Argv, " "))
 	fmt.Fprintf(&b, "leaves %v\n", step.Outputs)
 	for name, text := range step.Files {
+		if name == givenName {
+			continue // as it was given
+		}
 		fmt.Fprintf(&b, "--- %s\n%s", name, strings.ReplaceAll(string(text), "\n\n", "\n.\n"))
 	}
 	return b.String()
@@ -110,17 +116,21 @@ func show(step *workload.Step, err error) string {
 
 // The examples of the documentation are taken.
 func TestDocumentation(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/workload-fio.md")
+	text, err := os.ReadFile("../../../docs/reference/workload-fio.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	examples := regexp.MustCompile("(?s)```(yaml|ini)\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	jobs, err := os.ReadFile("../../../docs/how-to/use-your-fio-jobs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := regexp.MustCompile("(?s)```(yaml|ini)\n(.*?)```").FindAllStringSubmatch(string(text)+string(jobs), -1)
 	if len(examples) < 2 {
 		t.Fatalf("only %d examples", len(examples))
 	}
 	for _, e := range examples {
 		if e[1] == "ini" {
-			if _, mistakes := parseJobFile([]byte(e[2])); len(mistakes) > 0 {
+			if _, mistakes := parseJobFile(source{text: []byte(e[2])}); len(mistakes) > 0 {
 				t.Errorf("%s%+v", e[2], mistakes)
 			}
 			continue
@@ -137,75 +147,9 @@ func TestDocumentation(t *testing.T) {
 			}
 		}
 	}
-	for _, o := range options {
-		if !strings.Contains(string(text), "| `"+o.key+"` |") {
-			t.Errorf("option %s is not documented", o.key)
-		}
-	}
-}
-
-// The table of options and the type that the schema is made from must name
-// the same keys, in the same order.
-func TestOptionsAreParams(t *testing.T) {
-	var fields, keys []string
-	params := reflect.TypeFor[Params]()
-	for i := range params.NumField() {
-		key, _, _ := strings.Cut(params.Field(i).Tag.Get("yaml"), ",")
-		fields = append(fields, key)
-	}
-	for _, o := range options {
-		keys = append(keys, o.key)
-	}
-	if !slices.Equal(fields, keys) {
-		t.Errorf("Params has %v, options has %v", fields, keys)
-	}
-}
-
-// The limits of the schema are those of the decoder.
-func TestSchemaTagsMatchDecoder(t *testing.T) {
-	params := reflect.TypeFor[Params]()
-	for key, values := range map[string][]string{"RW": patterns, "Engine": engines} {
-		field, _ := params.FieldByName(key)
-		var enum []string
-		for word := range strings.SplitSeq(field.Tag.Get("jsonschema"), ",") {
-			if v, ok := strings.CutPrefix(word, "enum="); ok {
-				enum = append(enum, v)
-			}
-		}
-		if !slices.Equal(enum, values) {
-			t.Errorf("%s: the schema has %v, the decoder %v", key, enum, values)
-		}
-	}
-	for i := range params.NumField() {
-		field := params.Field(i)
-		key, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
-		for word := range strings.SplitSeq(field.Tag.Get("jsonschema"), ",") {
-			limit, value, _ := strings.Cut(word, "=")
-			var beyond int
-			switch limit {
-			case "minimum":
-				_, _ = fmt.Sscan(value, &beyond)
-				beyond--
-			case "maximum":
-				_, _ = fmt.Sscan(value, &beyond)
-				beyond++
-			default:
-				continue
-			}
-			text := func(n int) string {
-				return fmt.Sprintf("rw: randrw\nsize: 1GiB\nbs: 512\n%s: %d\n", key, n)
-			}
-			_, problems := decodeText(text(beyond), nil)
-			if len(problems) == 0 {
-				t.Errorf("%s: %d is beyond the schema's %s and was taken", key, beyond, word)
-			}
-			inside := beyond + 1
-			if limit == "maximum" {
-				inside = beyond - 1
-			}
-			if _, problems := decodeText(text(inside), nil); len(problems) > 0 {
-				t.Errorf("%s: %d is the schema's %s and was refused: %s", key, inside, word, tell(problems))
-			}
+	for _, key := range options.Keys() {
+		if !strings.Contains(string(text), "| `"+key+"` |") {
+			t.Errorf("option %s is not documented", key)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"plimsoll/internal/workload"
 )
 
-// killed tells who ended fio before it could report, if anybody did.
-func killed(exit workload.Exit) *problem.Problem {
+// killedReason returns the problem of an fio that was killed before it could report; nil if it was not.
+func killedReason(exit workload.Exit) *problem.Problem {
 	switch {
 	case exit.OOMKilled:
 		return failure("", "the kernel's OOM killer ended it: its memory limit, or the host's memory, is used up",
@@ -27,7 +27,7 @@ func killed(exit workload.Exit) *problem.Problem {
 
 // noOutput explains an output without JSON.
 func (r reader) noOutput(notes string, exit workload.Exit) *problem.Problem {
-	said := gist(exit.Stderr, notes)
+	said := summarize(exit.Stderr, notes)
 	switch {
 	case exit.Code == 127, exit.Code == 126, strings.Contains(said, "executable file not found"):
 		return failure("", because("the program fio could not be started", said),
@@ -45,7 +45,7 @@ func (r reader) noOutput(notes string, exit workload.Exit) *problem.Problem {
 
 // exited explains a failure that is not in the JSON.
 func (r reader) exited(notes string, exit workload.Exit) *problem.Problem {
-	said := gist(exit.Stderr, notes)
+	said := summarize(exit.Stderr, notes)
 	switch {
 	case strings.Contains(said, "allow_file_create=0"):
 		return failure("", because("the file that was laid out for it is gone", said),
@@ -132,7 +132,7 @@ func (r reader) remedy(errno int) string {
 	case eINVAL, eOPNOT:
 		if r.direct && r.blockSize > 0 {
 			return fmt.Sprintf("this stack may not serve O_DIRECT, or not in blocks of %s: use direct: false, or a "+
-				"bs that is a multiple of the device's block size", r.blockSize)
+				"bs that is a multiple of the device's block size", formatSize(r.blockSize))
 		}
 		return "this stack may not serve O_DIRECT, or not in blocks of this size: use buffered I/O, or a block size " +
 			"that is a multiple of the device's"

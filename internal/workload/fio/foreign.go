@@ -4,43 +4,47 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 )
 
-// Foreign is one result in the output of a fio that plimsoll did not start:
-// what the jobs of one group did together.
+// Foreign is one result in the output of an fio that plimsoll did not start: the jobs of one group together.
 type Foreign struct {
 	Line     int    // of the file, where its JSON document begins
 	Document []byte // fio's own text: that document, and the earlier states of it
 
 	Job     string    // names of the jobs, joined by "+"
 	Version Version   // of fio
-	Started time.Time // of the jobs; zero when the file does not tell
-	Written time.Time // when fio printed it; zero when the file does not tell
-	Elapsed float64   // seconds that the jobs took, ramp included; 0 when the file does not tell
-	Hosts   []string  // that ran the jobs, from fio --client
+	Started time.Time // of the jobs; zero when unknown
+	Written time.Time // when fio printed it; zero when unknown
+	Elapsed float64   // duration of the jobs in seconds, ramp included; 0 when unknown
+	// From and To is the time in which they were measured for certain, by the clock of their host; zero when the file
+	// does not tell
+	From, To time.Time
+	Hosts    []string // that ran the jobs, from fio --client
 
 	Info    result.Workload     // without a name
-	Options []map[string]string // of each sort of job, in one spelling; nil when the file does not tell
+	Options []map[string]string // of each kind of job, in canonical form; nil when unknown
 	Targets []string            // files or devices that the jobs name, or their directories
 	Threads []int               // numbers of the jobs within fio, from 1; nil when they cannot be told
 	Logs    []string            // prefixes of the logs that the jobs wrote
 
 	Measurement *result.Measurement // nil when there is none, and Problem says why
 	Problem     *problem.Problem
-	Lacks       []Lack   // what the file does not tell of the measurement
+	group       int      // of the document
+	Lacks       []Lack   // missing parts of the measurement
 	Disks       bool     // fio noted what devices did, for all its jobs and their ramp together
 	Series      []Sample // earlier states of the measurement, from --status-interval
 }
 
-// Lack is something that a file does not tell.
+// Lack is a part of a measurement that a file lacks.
 type Lack struct {
 	What    string // "percentiles", or the whole of it when there is no Latency
 	Latency string // the kind of latency that lacks it: "submission", "completion", "total"; "" for none
@@ -53,7 +57,7 @@ const (
 	Histogram   = "a histogram"
 )
 
-// Sample is what jobs had done some time after they began to be measured.
+// Sample holds the totals of jobs at a time after they began to be measured.
 type Sample struct {
 	Seconds     float64
 	Read, Write Counters
@@ -67,34 +71,36 @@ type Counters struct{ IOs, Bytes uint64 }
 var MinForeign = Version{3, 0}
 
 // ReadForeign reads a file that fio printed: json or json+, with whatever
-// stands around the JSON, of fio itself or of fio --client. A file may hold
-// several documents: those that --status-interval made become one result with
-// a series. Problems carry the line of the file; there are results only when
-// there are no problems.
+// stands around the JSON, of fio itself or of fio --client, or with the prefixes
+// of a log collector. A file may hold several documents: those that
+// --status-interval made become one result with a series. Problems carry the
+// line of the file; there are results only when there are no problems.
 func ReadForeign(text []byte) ([]Foreign, problem.List) {
-	f := foreignFile{text: text}
-	f.split()
-	if len(f.problems) == 0 && len(f.documents) == 0 {
-		what, remedy := noDocument(text)
-		f.problem(0, what, remedy)
-	}
-	if len(f.problems) > 0 {
-		return nil, f.problems
-	}
 	var all []Foreign
-	for at := 0; at < len(f.documents); {
-		end := at + 1
-		for end < len(f.documents) && continues(f.documents[end-1], f.documents[end]) {
-			end++
+	var problems problem.List
+	for _, f := range foreignTexts(text) {
+		f.split()
+		if len(f.problems) == 0 && len(f.documents) == 0 {
+			what, remedy := noDocument(f.text)
+			f.problem(0, what, remedy)
 		}
-		all = append(all, f.results(f.documents[at:end])...)
-		at = end
+		problems = append(problems, f.problems...)
+		for at := 0; at < len(f.documents); {
+			end := at + 1
+			for end < len(f.documents) && continues(f.documents[end-1], f.documents[end]) {
+				end++
+			}
+			all = append(all, f.results(f.documents[at:end])...)
+			at = end
+		}
+	}
+	if len(problems) > 0 {
+		return nil, problems
 	}
 	return all, nil
 }
 
-// results gives what each group of the last document did; the others are its
-// earlier states.
+// results returns the results of the groups in the last document; the others are its earlier states.
 func (f *foreignFile) results(states []document) []Foreign {
 	last := states[len(states)-1]
 	first := 0 // of the states that were measured
@@ -112,7 +118,7 @@ func (f *foreignFile) results(states []document) []Foreign {
 	var all []Foreign
 	for _, group := range groups {
 		r := f.result(last, group)
-		r.Line, r.Document = lineAt(f.text, states[0].at), f.text[states[0].at:last.end]
+		r.Line, r.Document = f.line(states[0].at), f.text[states[0].at:last.end]
 		for _, state := range states[first : len(states)-1] {
 			s := state.sample(group)
 			// not before it began, nor after it ended
@@ -122,10 +128,56 @@ func (f *foreignFile) results(states []document) []Foreign {
 		}
 		all = append(all, r)
 	}
+	last.setTimes(all)
 	return all
 }
 
-// sample is what a group had done.
+// setTimes determines when each result was measured. Where the jobs do not record their start, it counts back from
+// the time at which fio printed the document, one group after another where new_group alone separates them.
+func (d document) setTimes(results []Foreign) {
+	end := d.printedMS()
+	if end == 0 {
+		return
+	}
+	for i := len(results) - 1; i >= 0; i-- {
+		r := &results[i]
+		var ran, ramp time.Duration
+		waits, apart := false, false
+		for _, j := range d.jobs {
+			if j.Group != r.group {
+				continue
+			}
+			options := d.options(j)
+			_, stonewall := options["stonewall"]
+			_, newGroup := options["new_group"]
+			waits, apart = waits || stonewall, apart || newGroup
+			rampTime, _ := fioDuration(options["ramp_time"])
+			ramp = max(ramp, rampTime)
+			ran = max(ran, time.Duration(j.runtimeMS())*time.Millisecond)
+		}
+		if ran == 0 && len(results) == 1 { // fio rounds it up
+			ran = max(0, time.Duration((r.Elapsed-1)*float64(time.Second)))
+		}
+		r.To = time.UnixMilli(end).UTC()
+		if !r.Started.IsZero() {
+			r.To = r.Started.Add(ramp + ran)
+		}
+		r.From = r.To.Add(-ran)
+		if waits || !apart { // for the group before
+			end -= (ramp + ran).Milliseconds()
+		}
+		if d.TimestampMS == 0 && r.Started.IsZero() { // printed within that second
+			r.From = r.From.Add(time.Second)
+		}
+	}
+}
+
+// runtimeMS returns the measured time of a job, in milliseconds.
+func (j job) runtimeMS() uint64 {
+	return min(max(j.Read.RuntimeMS, j.Write.RuntimeMS, j.Trim.RuntimeMS), math.MaxInt32*1000)
+}
+
+// sample returns the totals of a group.
 func (d document) sample(group int) Sample {
 	var s Sample
 	for _, j := range d.jobs {
@@ -141,9 +193,9 @@ func (d document) sample(group int) Sample {
 
 // result reads one group of a document.
 func (f *foreignFile) result(d document, group int) Foreign {
-	r := Foreign{Disks: len(d.DiskUtil) > 2}
+	r := Foreign{Disks: len(d.DiskUtil) > 2, group: group}
 	r.Version, _ = ParseVersion(d.Version)
-	if ms := d.written(); ms > 0 {
+	if ms := d.printedMS(); ms > 0 {
 		r.Written = time.UnixMilli(ms).UTC()
 	}
 	var jobs []job
@@ -211,15 +263,14 @@ func (r *Foreign) measure(d document, jobs []job) {
 	r.Measurement = &m
 }
 
-// latencies makes one distribution of those of several jobs, with what the
-// file has, and notes what it lacks.
+// latencies merges the distributions of several jobs, and records what the file lacks.
 func (r *Foreign) latencies(what, kind string, parts []latency) (hist.Histogram, *problem.Problem) {
 	parts = slices.DeleteFunc(slices.Clone(parts),
 		func(l latency) bool { return l.N == 0 && l.Max == 0 && l.Mean == 0 && len(l.Bins) == 0 })
 	var merged hist.Histogram
 	if len(parts) == 0 {
 		if kind == "total" {
-			r.lacks(Lack{What: "latencies"})
+			r.lacks(Lack{What: "latencies", Because: r.unmeasured()})
 		}
 		return merged, nil
 	}
@@ -303,13 +354,23 @@ func quantiles(printed map[string]uint64) []hist.Quantile {
 	return slices.CompactFunc(out, func(a, b hist.Quantile) bool { return a.Percent == b.Percent })
 }
 
+// unmeasured returns the options that disabled latency measurements; "" for none.
+func (r *Foreign) unmeasured() string {
+	for _, key := range []string{"gtod_reduce", "disable_lat"} {
+		if slices.ContainsFunc(r.Options, func(o map[string]string) bool { return o[key] == "1" }) {
+			return key + "=1 has fio measure none: leave it out to know them"
+		}
+	}
+	return ""
+}
+
 func (r *Foreign) lacks(l Lack) {
 	if !slices.Contains(r.Lacks, l) {
 		r.Lacks = append(r.Lacks, l)
 	}
 }
 
-// options are those of a job, with the global ones, as fio noted them.
+// options returns a job's options, with the global ones, as fio recorded them.
 func (d document) options(j job) map[string]string {
 	all := stringMap(d.output.Options)
 	maps.Copy(all, stringMap(j.Options))

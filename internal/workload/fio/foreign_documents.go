@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,9 +14,10 @@ import (
 	"plimsoll/internal/problem"
 )
 
-// foreignFile goes through a file.
+// foreignFile parses a file of fio's output.
 type foreignFile struct {
 	text      []byte
+	lines     []int // of the file, of each line of text; nil where text is all of it
 	documents []document
 	problems  problem.List
 }
@@ -34,7 +35,16 @@ type document struct {
 const allClients = "All clients"
 
 func (f *foreignFile) problem(at int, what, remedy string) {
-	f.problems.InLine(lineAt(f.text, at), what, remedy)
+	f.problems.InLine(f.line(at), what, remedy)
+}
+
+// line is the number of the file's line that an offset lies in.
+func (f *foreignFile) line(at int) int {
+	n := lineAt(f.text, at)
+	if f.lines == nil {
+		return n
+	}
+	return f.lines[min(n, len(f.lines))-1]
 }
 
 // lineAt is the number of the line, from 1, that an offset lies in.
@@ -42,22 +52,46 @@ func lineAt(text []byte, at int) int {
 	return 1 + bytes.Count(text[:min(max(at, 0), len(text))], []byte("\n"))
 }
 
-// split finds the documents. They begin at the start of a line.
+// documentStart matches the beginning of a document.
+var documentStart = regexp.MustCompile(`\{\s*"fio version"`)
+
+// split finds the documents: what begins as fio's do, wherever that is in a line. Without any, what else is JSON is
+// said to be none of fio's, or is one whose keys were put into another order.
 func (f *foreignFile) split() {
+	if bytes.Count(f.text, []byte(",")) > mostValues {
+		f.addOversized(0, fmt.Sprintf("%d values", mostValues))
+		return
+	}
+	all := 0
+	next := nextObject
+	if documentStart.Match(f.text) {
+		next = nextVersioned
+	}
 	for at := 0; at < len(f.text) && len(f.problems) < maxProblems; {
-		start := nextDocument(f.text, at)
+		start := next(f.text, at)
 		if start < 0 {
 			return
 		}
 		decoder := json.NewDecoder(bytes.NewReader(f.text[start:]))
 		var raw json.RawMessage
 		if err := decoder.Decode(&raw); err != nil {
-			f.damaged(start, err)
+			f.addDamaged(start, err)
 			return
 		}
 		d := document{at: start, end: start + int(decoder.InputOffset()), notes: string(f.text[at:start])}
+		var has struct {
+			Jobs        listLength `json:"jobs"`
+			ClientStats listLength `json:"client_stats"`
+		}
+		if err := json.Unmarshal(raw, &has); err == nil {
+			all += int(has.Jobs + has.ClientStats)
+		}
+		if all > mostJobs {
+			f.addOversized(start, fmt.Sprintf("%d jobs", mostJobs))
+			return
+		}
 		if err := json.Unmarshal(raw, &d.output); err != nil {
-			f.mistyped(start, err)
+			f.addMistyped(start, err)
 			return
 		}
 		f.check(&d)
@@ -66,8 +100,17 @@ func (f *foreignFile) split() {
 	}
 }
 
-// nextDocument is the offset of the next line that begins a JSON object, or -1.
-func nextDocument(text []byte, from int) int {
+// nextVersioned is the offset of the next document, or -1.
+func nextVersioned(text []byte, from int) int {
+	at := documentStart.FindIndex(text[from:])
+	if at == nil {
+		return -1
+	}
+	return from + at[0]
+}
+
+// nextObject is the offset of the next line that begins a JSON object, or -1.
+func nextObject(text []byte, from int) int {
 	for at := from; at < len(text); {
 		if text[at] == '{' && (at == 0 || text[at-1] == '\n' || at == from) {
 			if inside := bytes.TrimLeft(text[at+1:], " \t\r\n"); len(inside) == 0 || inside[0] == '"' || inside[0] == '}' {
@@ -83,11 +126,12 @@ func nextDocument(text []byte, from int) int {
 	return -1
 }
 
-func (f *foreignFile) damaged(start int, err error) {
+// addDamaged adds the problem of a document that is not valid JSON.
+func (f *foreignFile) addDamaged(start int, err error) {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		f.problem(len(f.text), fmt.Sprintf("the JSON document that begins in line %d is cut short", lineAt(f.text, start)),
+		f.problem(len(f.text), fmt.Sprintf("the JSON document that begins in line %d is cut short", f.line(start)),
 			"copy the file again; or cut this document off, when fio was stopped while it wrote it")
 	case errors.As(err, &syntax):
 		at := start + int(syntax.Offset) - 1
@@ -109,7 +153,15 @@ func around(text []byte, at int) string {
 	return string(line)
 }
 
-func (f *foreignFile) mistyped(start int, err error) {
+// addOversized adds the problem of a document that is too large.
+func (f *foreignFile) addOversized(at int, what string) {
+	f.problem(at, "it has more than "+what+", which is the most that is read of one file",
+		"import its documents or jobs in parts, each from a file of its own; fio prints fewer with group_reporting, "+
+			"and without --status-interval")
+}
+
+// addMistyped adds the problem of a document with a value of another type.
+func (f *foreignFile) addMistyped(start int, err error) {
 	var typed *json.UnmarshalTypeError
 	if errors.As(err, &typed) {
 		at := start + int(typed.Offset)
@@ -120,7 +172,7 @@ func (f *foreignFile) mistyped(start int, err error) {
 	f.problem(start, err.Error(), "copy the file again, as fio wrote it")
 }
 
-// check says why a document cannot be read as fio's, and finds its jobs.
+// check checks that a document is fio's, and collects its jobs. It adds a problem if not.
 func (f *foreignFile) check(d *document) {
 	if d.Version == "" {
 		f.problem(d.at, `the JSON document has no "fio version"`,
@@ -143,14 +195,14 @@ func (f *foreignFile) check(d *document) {
 	}
 	if len(d.jobs) == 0 {
 		why := "fio's output has no jobs"
-		if said := gist(d.notes); said != "" {
+		if said := summarize(d.notes); said != "" {
 			why += "; before it stands: " + said
 		}
 		f.problem(d.at, why, "fio failed before it measured: measure again")
 	}
 }
 
-// noDocument says what a file is that has no JSON.
+// noDocument describes a file without JSON.
 func noDocument(text []byte) (what, remedy string) {
 	first, _, _ := strings.Cut(strings.TrimLeft(string(text[:min(len(text), 500)]), " \t\r\n"), "\n")
 	switch {
@@ -160,7 +212,7 @@ func noDocument(text []byte) (what, remedy string) {
 		return "this is fio's terse output, which is not read", "print it with fio --output-format=json+"
 	case bytes.Contains(text, []byte("IOPS=")):
 		return "this is fio's output for people, which is rounded", "print it with fio --output-format=json+"
-	case logLine(first):
+	case isLogLine(first):
 		return "this looks like a log of fio, but its name does not say which",
 			"call it as fio did: PREFIX_bw.1.log, _iops, _lat, _clat, _slat or _clat_hist"
 	}
@@ -178,29 +230,28 @@ func (d document) rampTime() time.Duration {
 	return longest
 }
 
-// written is when fio printed the document, in milliseconds; 0 for unknown.
-func (d document) written() int64 {
+// printedMS returns when fio printed the document, in milliseconds; 0 for unknown.
+func (d document) printedMS() int64 {
 	if d.TimestampMS > 0 {
 		return d.TimestampMS
 	}
 	return d.Timestamp * 1000
 }
 
-// measured is how long the document measured, in milliseconds: groups run one
-// after another.
-func (d document) measured() int64 {
+// measuredMS returns the measured time of the document, in milliseconds: groups run one after another.
+func (d document) measuredMS() int64 {
 	groups := map[int]uint64{}
 	for _, j := range d.jobs {
-		groups[j.Group] = max(groups[j.Group], j.Read.RuntimeMS, j.Write.RuntimeMS, j.Trim.RuntimeMS)
+		groups[j.Group] = max(groups[j.Group], j.runtimeMS())
 	}
 	var sum uint64
 	for _, ms := range groups {
-		sum += min(ms, math.MaxInt32*1000)
+		sum += ms
 	}
 	return int64(sum)
 }
 
-// ios counts what a document had done, for each of its groups.
+// ios returns the I/Os so far, for each group.
 func (d document) ios() map[int]uint64 {
 	sum := map[int]uint64{}
 	for _, j := range d.jobs {
@@ -209,21 +260,22 @@ func (d document) ios() map[int]uint64 {
 	return sum
 }
 
-// continues tells whether b is a later state of the very jobs that a reports:
-// they have done more, and had begun when a was printed. During the ramp, fio
-// reports too, and then forgets it.
+// continues reports whether b is a later state of the very jobs that a reports: they have done more, and had begun
+// when a was printed. During the ramp, fio reports too, and then forgets it. Jobs of the same options that ran at the
+// same time are others.
 func continues(a, b document) bool {
 	if len(a.jobs) != len(b.jobs) || len(a.ClientStats) != len(b.ClientStats) {
 		return false
 	}
 	for i := range a.jobs {
-		if a.jobs[i].Name != b.jobs[i].Name || a.jobs[i].Host != b.jobs[i].Host || a.jobs[i].Error != 0 {
+		if a.jobs[i].Name != b.jobs[i].Name || a.jobs[i].Host != b.jobs[i].Host || a.jobs[i].Error != 0 ||
+			a.jobs[i].StartMS != b.jobs[i].StartMS {
 			return false
 		}
 	}
-	begunA, begunB := a.written()-a.measured(), b.written()-b.measured()
-	if ramp := a.rampTime().Milliseconds(); ramp > 0 && a.measured() <= ramp+1000 && begunB-begunA <= ramp+1000 &&
-		b.written() >= a.written() {
+	begunA, begunB := a.printedMS()-a.measuredMS(), b.printedMS()-b.measuredMS()
+	if ramp := a.rampTime().Milliseconds(); ramp > 0 && a.measuredMS() <= ramp+1000 && begunB-begunA <= ramp+1000 &&
+		b.printedMS() >= a.printedMS() {
 		return true
 	}
 	before, after := a.ios(), b.ios()
@@ -232,14 +284,36 @@ func continues(a, b document) bool {
 			return false
 		}
 	}
-	return b.measured() >= a.measured() && begunB < a.written()-a.measured()/2
+	for i := range a.jobs {
+		if !a.jobs[i].Read.within(b.jobs[i].Read) || !a.jobs[i].Write.within(b.jobs[i].Write) {
+			return false
+		}
+	}
+	return b.measuredMS() >= a.measuredMS() && begunB < a.printedMS()-a.measuredMS()/2
 }
 
-// inRamp tells whether a state was printed before what the next one reports
-// had begun: its numbers are of the ramp.
+// within reports whether a later state may have all the latencies that d has.
+func (d direction) within(later direction) bool {
+	ends := []latency{later.Submission, later.Completion, later.Total}
+	for i, before := range []latency{d.Submission, d.Completion, d.Total} {
+		after := ends[i]
+		if before.Max > after.Max || before.Max > 0 && before.Min < after.Min {
+			return false
+		}
+		for ns, n := range before.Bins {
+			if after.Bins[ns] < n {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// inRamp reports whether a state was printed before the start of what the next one covers: its numbers are of the
+// ramp.
 func inRamp(state, next document) bool {
-	begun := next.written() - next.measured()
-	if state.rampTime() > 0 && begun >= state.written()-state.measured()/2 {
+	begun := next.printedMS() - next.measuredMS()
+	if state.rampTime() > 0 && begun >= state.printedMS()-state.measuredMS()/2 {
 		return true
 	}
 	before, after := state.ios(), next.ios()

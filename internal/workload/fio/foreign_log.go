@@ -11,11 +11,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/result/hist"
 )
 
-// LogKind is what a log of fio records.
+// LogKind is the quantity in a log of fio.
 type LogKind string
 
 // The kinds of logs, as in their names.
@@ -28,7 +28,7 @@ const (
 	LogHistogram  LogKind = "clat_hist"
 )
 
-// LogName is what the name of a log says.
+// LogName is a parsed name of a log.
 type LogName struct {
 	Prefix string // as given to write_bw_log and the like
 	Kind   LogKind
@@ -50,7 +50,7 @@ func ParseLogName(file string) (n LogName, ok bool) {
 	return n, true
 }
 
-// Log is what a log tells, for reads and for writes.
+// Log is the content of a log, for reads and for writes.
 type Log struct {
 	Name  LogName
 	PerIO bool // a line for each I/O, not averages over windows of time
@@ -58,23 +58,30 @@ type Log struct {
 	Write LogCounts
 	Trims int // lines about trims, which are passed over
 
-	// BinsMerged is how many of fio's bins a histogram log makes one of
-	// (log_hist_coarseness); 0 for other logs.
+	// BinsMerged is how many of fio's bins each bin of a histogram log covers (log_hist_coarseness); 0 for other
+	// logs.
 	BinsMerged int
+
+	Shared bool // several jobs may have written its windows, which cannot be separated: no counts
 }
 
-// LogCounts is what a log tells of one direction.
+// LogCounts holds the counts of one direction in a log.
 type LogCounts struct {
 	Lines   int
 	Seconds float64        // that the log covers
-	IOs     float64        // 0 when the log does not tell
-	Bytes   float64        // 0 when the log does not tell
+	IOs     float64        // 0 when unknown
+	Bytes   float64        // 0 when unknown
 	Latency hist.Histogram // of logs with a line for each I/O, and of histogram logs
 }
 
-// maxProblems bounds what is said of one file: what is wrong in one line is
-// wrong in many.
+// maxProblems bounds the problems reported for one file: a mistake in one line is usually in many.
 const maxProblems = 5
+
+// Bounds of a log: of each I/O, 24 bytes are held.
+const (
+	mostLines = 10_000_000
+	mostLine  = 64 << 10 // bytes; a line of a histogram has a third of that
+)
 
 // ReadLog reads a log. Problems carry the line; there is a log only when
 // there are no problems.
@@ -91,6 +98,11 @@ func ReadLog(name LogName, text []byte) (*Log, problem.List) {
 		line = bytes.TrimSpace(line)
 		if len(line) == 0 {
 			continue
+		}
+		if number > mostLines {
+			p.problem(number, fmt.Sprintf("it has more than %d lines, which is the most that is read of one log", mostLines),
+				"import a part of it, or write averages: log_avg_msec")
+			break
 		}
 		if !p.line(number, string(line)) {
 			p.wrong++
@@ -114,7 +126,7 @@ func ReadLog(name LogName, text []byte) (*Log, problem.List) {
 	return &p.log, nil
 }
 
-// logParser goes through a log.
+// logParser parses a log.
 type logParser struct {
 	log      Log
 	lines    int
@@ -137,8 +149,8 @@ func (p *logParser) problem(line int, what, remedy string) {
 	p.problems.InLine(line, what, remedy)
 }
 
-// logLine tells whether a line may be one of a log.
-func logLine(line string) bool {
+// isLogLine reports whether a line may be one of a log.
+func isLogLine(line string) bool {
 	fields, ok := numbers(line, 3)
 	return ok && len(fields) >= 4
 }
@@ -157,13 +169,17 @@ func numbers(line string, needed int) (fields []string, ok bool) {
 
 // line reads one line; false when it cannot be read.
 func (p *logParser) line(number int, line string) bool {
-	fields, ok := numbers(line, 3)
 	say := func(what, remedy string) bool {
 		if len(p.problems) < maxProblems {
 			p.problem(number, what, remedy)
 		}
 		return false
 	}
+	if len(line) > mostLine {
+		return say(fmt.Sprintf("a line of %d bytes, and fio writes none of so many", len(line)),
+			"name files as fio wrote them")
+	}
+	fields, ok := numbers(line, 3)
 	histogram := p.log.Name.Kind == LogHistogram
 	switch {
 	case !ok:
@@ -174,7 +190,7 @@ func (p *logParser) line(number int, line string) bool {
 			"priority, issue time", len(fields)), "name files as fio wrote them; the last line of a file that was "+
 			"cut short can be removed")
 	case histogram && p.columns == 0:
-		if p.columns = len(fields); !p.shape(len(fields) - 3) {
+		if p.columns = len(fields); !p.setShape(len(fields) - 3) {
 			return say(fmt.Sprintf("%d bins, which no log_hist_coarseness makes", len(fields)-3),
 				"name files as fio wrote them: time, direction, block size, and a count for each bin")
 		}
@@ -205,8 +221,8 @@ func (p *logParser) line(number int, line string) bool {
 	return true
 }
 
-// shape tells what so many bins are.
-func (p *logParser) shape(bins int) bool {
+// setShape derives the layout of the histogram from the number of bins, and reports whether it is valid.
+func (p *logParser) setShape(bins int) bool {
 	for coarseness := range 7 {
 		if bins == binCount>>coarseness || bins == oldBinCount>>coarseness {
 			p.log.BinsMerged = 1 << coarseness
@@ -271,6 +287,8 @@ func (p *logParser) finish() {
 		if len(samples) == 0 {
 			continue
 		}
+		// fio 2.1 and older wrote no number into names; without one, jobs may share the log (per_job_logs=0).
+		l.Shared = l.Shared || l.Name.Thread == 0 && !oneAfterAnother(samples)
 		// Jobs that share a log, or that wait, leave lines out of order.
 		slices.SortStableFunc(samples, func(a, b logSample) int { return compare(a.ms, b.ms) })
 		switch {
@@ -284,6 +302,20 @@ func (p *logParser) finish() {
 	}
 }
 
+// oneAfterAnother reports whether windows may be those of one job: jobs that share a log have windows at the same
+// times, or begin again where the next one's come.
+func oneAfterAnother(samples []logSample) bool {
+	lengths := windows(samples)
+	longest := slices.Max(lengths)
+	for i := 1; i < len(samples); i++ {
+		// the last one ends with its job
+		if samples[i].ms <= samples[i-1].ms || i < len(samples)-1 && lengths[i] < longest/2 {
+			return false
+		}
+	}
+	return true
+}
+
 func compare(a, b uint64) int {
 	switch {
 	case a < b:
@@ -294,9 +326,8 @@ func compare(a, b uint64) int {
 	return 0
 }
 
-// perIO tells whether there is a line for each I/O: fio writes the I/O's
-// block size then, and 0 for a window. Before 3.0, bandwidth and IOPS over
-// windows had a block size too; IOPS of one I/O are always 1.
+// perIO reports whether there is a line for each I/O: fio writes the I/O's block size then, and 0 for a window.
+// Before 3.0, bandwidth and IOPS over windows had a block size too; IOPS of one I/O are always 1.
 func (p *logParser) perIO() bool {
 	for _, samples := range p.samples {
 		for _, s := range samples {
@@ -366,10 +397,9 @@ func (p *logParser) sumHistogram(to *LogCounts, samples []logSample, counts hist
 	to.Latency = l
 }
 
-// sumWindows turns rates over windows into counts. Where jobs share a log,
-// nobody can tell whose window a line ends.
+// sumWindows converts rates over windows into counts. Windows of jobs that share a log cannot be separated.
 func (p *logParser) sumWindows(to *LogCounts, samples []logSample) {
-	if p.log.Name.Thread == 0 {
+	if p.log.Shared {
 		return
 	}
 	for i, length := range windows(samples) {
@@ -383,9 +413,8 @@ func (p *logParser) sumWindows(to *LogCounts, samples []logSample) {
 	}
 }
 
-// windows gives the length of each window, in seconds. A line is written at
-// a window's end; the first is taken to be as long as the second, and no
-// longer than the time since the start.
+// windows returns the length of each window, in seconds. A line is written at a window's end; the first is assumed to
+// be as long as the second, and no longer than the time since the start.
 func windows(samples []logSample) []float64 {
 	lengths := make([]float64, len(samples))
 	for i := 1; i < len(samples); i++ {

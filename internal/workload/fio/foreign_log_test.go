@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 	"plimsoll/internal/workload"
 )
 
@@ -188,7 +188,7 @@ func TestLogOfWindows(t *testing.T) {
 			t.Errorf("%v bytes/s, fio says %v", rate, d.want.BytesPerSecond)
 		}
 		if d.iops.Bytes != 0 || d.bw.IOs != 0 {
-			t.Error("a log tells what it does not have")
+			t.Error("a log shows what it does not have")
 		}
 	}
 	for _, name := range []string{"logs_lat.1.log", "logs_clat.1.log", "logs_slat.1.log"} {
@@ -245,7 +245,7 @@ func TestLogShapes(t *testing.T) {
 		t.Errorf("averages with a block size: %+v", log.Read)
 	}
 	if log, _ := ReadLog(LogName{Kind: LogIOPS}, []byte("500, 100, 0, 0, 0\n500, 300, 0, 0, 0\n")); log.Read.IOs != 0 {
-		t.Errorf("nobody can tell whose windows these are: %+v", log.Read)
+		t.Errorf("nobody can show whose windows these are: %+v", log.Read)
 	}
 	old := "1000, 0, 4096" + strings.Repeat(", 0", 100) + ", 5" + strings.Repeat(", 0", oldBinCount-101) + "\n"
 	if log := read(LogHistogram, old); log.Read.Latency.Bins != hist.Pack([]hist.Bin{{NS: 100_000, Count: 5}}) {

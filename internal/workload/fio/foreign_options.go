@@ -30,7 +30,7 @@ var (
 	timeOptions = words(`runtime ramp_time`)
 )
 
-// describe fills in what the jobs were told to do.
+// describe fills in the jobs' options.
 func (r *Foreign) describe(d document, jobs []job) {
 	w := userFile{name: r.Job}
 	var declared strings.Builder
@@ -42,7 +42,7 @@ func (r *Foreign) describe(d document, jobs []job) {
 			r.Info = result.Workload{Kind: name, Summary: r.Job + ": options unknown"}
 			return
 		}
-		known := spelled(said)
+		known := canonical(said)
 		for _, key := range []string{"filename", "directory"} {
 			if v := known[key]; v != "" && !slices.Contains(r.Targets, v) {
 				r.Targets = append(r.Targets, v)
@@ -79,16 +79,16 @@ func (r *Foreign) describe(d document, jobs []job) {
 
 // jobSection makes options a section of a job file.
 func jobSection(name string, options map[string]string) section {
-	s := section{name: name, settings: map[string]setting{}}
+	s := section{name: name}
 	for key, value := range options {
-		s.settings[key] = setting{value: value}
+		s.settings = append(s.settings, setting{key: key, value: value})
 	}
 	return s
 }
 
-// spelled gives options one spelling: first names, flags as 1, sizes in
-// bytes, times in milliseconds, and the defaults that matter most.
-func spelled(said map[string]string) map[string]string {
+// canonical returns options in canonical form: first names, flags as 1, sizes in bytes, times in milliseconds, and
+// the most important defaults.
+func canonical(said map[string]string) map[string]string {
 	known := map[string]string{"rw": "read", "bs": "4096", "iodepth": "1", "numjobs": "1", "direct": "0"}
 	for key, value := range said {
 		if first, ok := aliases[key]; ok {

@@ -6,28 +6,48 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"plimsoll/internal/problem"
-	"plimsoll/internal/suggest"
+	"plimsoll/internal/problem/suggest"
 )
 
-// jobFile is a user's job file, parsed the way fio parses it.
+// jobFile is a user's job file, parsed as fio parses it, without the options that name its target.
 type jobFile struct {
-	jobs []section
+	jobs  []section
+	notes []string // options left out, with their replacements: "my.fio:3: filename=/dev/sda: ..."
 }
 
 // section is a job with the settings of the [global] sections above it.
 type section struct {
 	name     string
 	line     int
-	settings map[string]setting // by the option's first name
+	phase    int // jobs of one phase run together, after those of the phase before
+	settings []setting
 }
 
+// setting is an option that fio gets.
 type setting struct {
-	value string
-	line  int
+	key      string // the option's first name
+	value    string
+	assigned bool // it was written with a value
+	line     int
+}
+
+// find returns a setting; the last one of a name holds.
+func (s section) find(key string) (setting, bool) {
+	at := slices.IndexFunc(s.settings, func(o setting) bool { return o.key == key })
+	if at < 0 {
+		return setting{}, false
+	}
+	return s.settings[at], true
+}
+
+// set adds a setting, and replaces an earlier one of that name.
+func (s *section) set(o setting) {
+	s.settings = append(slices.DeleteFunc(s.settings, func(was setting) bool { return was.key == o.key }), o)
 }
 
 // maxLine bounds a line. fio reads lines into a buffer, and takes what does
@@ -35,44 +55,68 @@ type setting struct {
 // bytes.
 const maxLine = 1000
 
-var (
-	sectionName = regexp.MustCompile(`^[A-Za-z0-9_.+ -]+$`)
-	plainPath   = regexp.MustCompile(`^[A-Za-z0-9_./:+-]+$`)
+// maxIncludes bounds how many files are included, and maxSections how many jobs there are.
+const (
+	maxIncludes = 32
+	maxSections = 256
 )
 
-// fileParser goes through a job file line by line.
+var (
+	sectionName = regexp.MustCompile(`^[A-Za-z0-9_.+ -]+$`)
+	notInNames  = regexp.MustCompile(`[^A-Za-z0-9_.+-]+`)
+	variable    = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+	// plainValue matches the permitted values of a variable: no blank, no comment, no further variable.
+	plainValue = regexp.MustCompile(`^[A-Za-z0-9_.:,/%+-]*$`)
+)
+
+// source provides the files to parse.
+type source struct {
+	name string
+	text []byte
+	env  map[string]string                 // values of ${VAR}
+	open func(name string) ([]byte, error) // reads an included file; nil where includes are not allowed
+}
+
+// fileParser parses a job file line by line.
 type fileParser struct {
+	source
 	file     jobFile
-	global   map[string]setting
+	global   section
 	current  *section // nil in [global], and before the first section
 	inGlobal bool
-	seen     map[string]bool
+	foreign  bool              // the section's engine is none that works on files: its own options are not looked at
+	names    map[string]string // of files, by what the job file calls them
+	within   string            // "included.fio:3: " while an included file is read
+	line     int               // of the job file itself
+	deep     int               // of files that include each other
+	included int
 	mistakes problem.List
 }
 
 func (p *fileParser) mistake(line int, what, remedy string) {
-	p.mistakes.InLine(line, what, remedy)
+	p.mistakes.InLine(line, p.within+what, remedy)
 }
 
-// parseJobFile parses and checks a user's job file. It gives all mistakes at
+// note records that a line's option was left out.
+func (p *fileParser) note(line int, what, why string) {
+	text := fmt.Sprintf("%s:%d: %s%s: %s", p.name, line, p.within, what, why)
+	if !slices.Contains(p.file.notes, text) {
+		p.file.notes = append(p.file.notes, text)
+	}
+}
+
+// parseJobFile parses and checks a user's job file. It returns all mistakes at
 // once, and a job file only when there are none.
-func parseJobFile(text []byte) (*jobFile, problem.List) {
-	p := &fileParser{global: map[string]setting{}, seen: map[string]bool{}}
-	if !utf8.Valid(text) {
-		p.mistake(1, "this is not text in UTF-8", "")
-		return nil, p.mistakes
-	}
-	number := 0
-	for raw := range bytes.Lines(text) {
-		number++
-		p.line(number, strings.TrimSuffix(strings.TrimSuffix(string(raw), "\n"), "\r"))
-	}
+func parseJobFile(from source) (*jobFile, problem.List) {
+	p := &fileParser{source: from, names: map[string]string{}}
+	p.read(from.text)
 	p.close()
-	if len(p.file.jobs) == 0 {
-		p.mistake(max(number, 1), "no job: the file has no section but [global]", "add a section such as [randread]")
+	if len(p.file.jobs) == 0 && len(p.mistakes) == 0 {
+		p.mistake(max(p.line, 1), "no job: the file has no section but [global]", "add a section such as [randread]")
 	}
+	p.order()
 	for _, j := range p.file.jobs {
-		p.checkJob(j)
+		newPlan(j, p.mistake)
 	}
 	if len(p.mistakes) > 0 {
 		return nil, slices.Compact(p.mistakes.Sorted())
@@ -80,52 +124,106 @@ func parseJobFile(text []byte) (*jobFile, problem.List) {
 	return &p.file, nil
 }
 
-func (p *fileParser) line(number int, line string) {
+// read parses the job file, or an included one, whose problems are reported at the line that includes it.
+func (p *fileParser) read(text []byte) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	if !utf8.Valid(text) {
+		p.mistake(max(p.line, 1), "this is not text in UTF-8", "")
+		return
+	}
+	included, number := p.within, 0
+	for raw := range bytes.Lines(text) {
+		number++
+		if p.deep == 0 {
+			p.line = number
+		} else {
+			p.within = fmt.Sprintf("%s%d: ", included, number)
+		}
+		p.readLine(strings.TrimSuffix(strings.TrimSuffix(string(raw), "\n"), "\r"))
+	}
+	p.within = included
+}
+
+func (p *fileParser) readLine(line string) {
 	if len(line) > maxLine {
-		p.mistake(number, fmt.Sprintf("a line of %d characters", len(line)),
+		p.mistake(p.line, fmt.Sprintf("a line of %d characters", len(line)),
 			fmt.Sprintf("stay below %d: fio cuts long lines in two", maxLine))
 		return
 	}
 	if i := strings.IndexFunc(line, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }); i >= 0 {
-		p.mistake(number, fmt.Sprintf("a control character at column %d", i+1), "remove it")
+		p.mistake(p.line, fmt.Sprintf("a control character at column %d", i+1), "remove it")
 		return
+	}
+	if i := strings.IndexAny(line, ";#"); i >= 0 { // as fio does, wherever it stands
+		line = line[:i]
 	}
 	line = strings.Trim(line, " \t")
 	switch {
-	case line == "" || line[0] == ';' || line[0] == '#':
+	case line == "":
 	case line[0] == '[':
 		p.close()
-		p.open(number, line)
+		p.openSection(line)
+	case strings.HasPrefix(line, "include ") || strings.HasPrefix(line, "include\t"):
+		p.include(strings.Trim(strings.TrimPrefix(line, "include"), " \t"))
 	default:
-		p.option(number, line)
+		p.option(line)
 	}
 }
 
-// open starts a section.
-func (p *fileParser) open(number int, line string) {
-	p.current, p.inGlobal = nil, false
-	title, ok := strings.CutSuffix(line[1:], "]")
-	if !ok || !sectionName.MatchString(title) || strings.Contains(title, "..") {
-		p.mistake(number, fmt.Sprintf("section %s", line), "write [name] alone on its line, with a name of letters, "+
-			"digits and . _ + -: fio makes file names of it")
-		// Go on as if it were a job, so that its options are checked too.
-		title = "?"
-	}
+// include reads another file in the place of a line, as fio does.
+func (p *fileParser) include(name string) {
 	switch {
-	case title == "global":
+	case p.included == maxIncludes:
+		p.mistake(p.line, fmt.Sprintf("include %s: more than %d files are included", name, maxIncludes), "")
+		return
+	case p.open == nil || path.IsAbs(name) || slices.Contains(strings.Split(name, "/"), ".."):
+		p.mistake(p.line, fmt.Sprintf("include %q leaves the folder of the experiment", name),
+			"put the file beside the job file, and write its name alone")
+		return
+	}
+	text, err := p.open(path.Join(path.Dir(p.name), name))
+	if err != nil {
+		p.mistake(p.line, fmt.Sprintf("include %s cannot be read: %v", name, err),
+			"its name is relative to the job file")
+		return
+	}
+	was := p.within
+	p.deep, p.included = p.deep+1, p.included+1
+	p.within = name + ":"
+	p.read(text)
+	p.within = was
+	p.deep--
+}
+
+// openSection starts a section.
+func (p *fileParser) openSection(line string) {
+	p.current, p.inGlobal, p.foreign = nil, false, false
+	title, _, closed := strings.Cut(line[1:], "]")
+	switch {
+	case !closed || title == "":
+		p.mistake(p.line, fmt.Sprintf("section %s", line), "write [name] on a line of its own")
+		title = "?" // as if it were a job, so that its options are checked too
+	case strings.HasPrefix(title, "global"): // to fio, every name that begins so
 		p.inGlobal = true
 		return
-	case strings.HasPrefix(title, "global"):
-		p.mistake(number, fmt.Sprintf("section [%s]", title),
-			"fio takes every name that begins with global for [global]: choose another")
-	case p.seen[title] && title != "?":
-		p.mistake(number, fmt.Sprintf("a second section [%s]", title), "choose another name: the jobs would share a file")
+	case len(p.file.jobs) == maxSections:
+		p.mistake(p.line, fmt.Sprintf("more than %d jobs", maxSections), "write numjobs for jobs that are the same")
 	}
-	p.seen[title] = true
-	p.current = &section{name: title, line: number, settings: map[string]setting{}}
-	for k, v := range p.global {
-		p.current.settings[k] = v
+	name := strings.Trim(title, " ")
+	if !sectionName.MatchString(name) || strings.Contains(name, "..") {
+		name = strings.ReplaceAll(strings.Trim(notInNames.ReplaceAllString(name, "_"), "_."), "..", "_")
 	}
+	if name == "" {
+		name = "job"
+	}
+	first := name
+	for i := 2; slices.ContainsFunc(p.file.jobs, func(j section) bool { return j.name == name }); i++ {
+		name = first + "-" + strconv.Itoa(i)
+	}
+	if name != title {
+		p.note(p.line, "["+title+"]", "it runs as ["+name+"]: files are named after it")
+	}
+	p.current = &section{name: name, line: p.line, settings: slices.Clone(p.global.settings)}
 }
 
 // close ends the section under way.
@@ -137,129 +235,216 @@ func (p *fileParser) close() {
 }
 
 // option reads "key=value" or a bare key.
-func (p *fileParser) option(number int, line string) {
-	if strings.Contains(line, "$") {
-		p.mistake(number, "$ in an option", "write the value: fio would take it from the environment or from this "+
-			"host, and the workload would differ from host to host")
-		return
-	}
+func (p *fileParser) option(line string) {
 	key, value, assigned := strings.Cut(line, "=")
-	key = strings.TrimRight(key, " \t")
-	if i := strings.IndexAny(value, ";#"); i >= 0 {
-		value = value[:i]
+	key, value = strings.TrimRight(key, " \t"), strings.Trim(value, " \t")
+	if strings.Contains(key, "$") {
+		var ok bool
+		if line, ok = p.substitute(line); !ok || line == "" {
+			return
+		}
+		key, value, assigned = strings.Cut(line, "=")
 	}
-	blank := strings.HasPrefix(value, " ") || strings.HasPrefix(value, "\t")
-	value = strings.Trim(value, " \t")
-	if strings.HasPrefix(key, "include") {
-		key = "include" // fio needs no more than the beginning
-	}
-	if key == "name" && p.inGlobal {
-		p.checkLabel(number, value)
+	if p.current == nil && !p.inGlobal {
+		p.mistake(p.line, key+" stands before the first section", "begin with [global]")
 		return
 	}
-	if !p.known(number, key) {
+	r, known := rules[key]
+	if !known {
+		if !p.foreign {
+			p.unknown(key)
+		}
 		return
 	}
-	if assigned && value == "" {
-		p.mistake(number, key+" has no value", "")
+	if key == "filename" || key == "wait_for" {
+		r.fate = runs // under names of ours
+	}
+	fate := r.fateOf(value)
+	if !assigned {
+		fate = r.fateOf("1") // a flag
+	}
+	switch fate {
+	case ignored:
+		return
+	case replaced:
+		p.note(p.line, line, "left out: "+r.why)
+		if key == "fill_device" || key == "fill_fs" {
+			p.set(setting{"size", "100%", true, p.line})
+		}
+		return
+	case refused:
+		p.mistake(p.line, fmt.Sprintf("option %q is refused: it %s", line, r.why), r.do)
 		return
 	}
-	if blank && (value[0] < '0' || value[0] > '9') {
-		p.mistake(number, fmt.Sprintf("a blank before the value of %s", key),
-			fmt.Sprintf("write %s=%s: fio would take the blank for a part of it", key, value))
+	ok := true
+	if key != "filename" {
+		value, ok = p.substitute(value)
+	}
+	if !ok {
+		return
+	}
+	if assigned && value == "" && key != "filename" {
+		p.mistake(p.line, key+" has no value", "")
+		return
 	}
 	if !assigned {
-		value = "1" // a flag
+		value = "1"
 	}
-	if slices.Contains(pathOptions, key) {
-		p.checkPath(number, key, value, line)
-	}
-	p.checkValue(number, key, value)
 	if first, ok := aliases[key]; ok {
 		key = first
 	}
-	switch {
-	case p.current != nil:
-		p.current.settings[key] = setting{value, number}
-	case p.inGlobal:
-		p.global[key] = setting{value, number}
-	default:
-		p.mistake(number, key+" stands before the first section", "begin with [global]")
+	if key == "filename" {
+		value = p.plainNames(value)
 	}
-}
-
-// checkLabel takes the name that [global] gives to the whole file, as nearly all
-// published job files have it. fio prints it and uses it for nothing else: jobs
-// and their files are named after their sections.
-func (p *fileParser) checkLabel(number int, name string) {
-	if !sectionName.MatchString(name) {
-		p.mistake(number, fmt.Sprintf("name %q", name), "use letters, digits and . _ + - and blanks only")
-	}
-}
-
-func (p *fileParser) known(number int, key string) bool {
-	if slices.Contains(passed, key) {
-		return true
-	}
-	if reason, ok := refused[key]; ok {
-		p.mistake(number, fmt.Sprintf("option %q is refused: it %s", key, reason), "leave it out")
-		return false
-	}
-	remedy := "leave it out: plimsoll runs only what is known to stay on the stack"
-	if c := suggest.Closest(key, passed); c != "" {
-		remedy = fmt.Sprintf("did you mean %q? otherwise %s", c, remedy)
-	}
-	p.mistake(number, fmt.Sprintf("unknown option %q", key), remedy)
-	return false
-}
-
-// checkPath refuses names that may lie outside the directory of the stack.
-func (p *fileParser) checkPath(number int, key, value, line string) {
-	if !plainPath.MatchString(value) || strings.ContainsAny(line, ";#") {
-		p.mistake(number, fmt.Sprintf("%s %q", key, value),
-			"use letters, digits and . _ + - / only, and put comments on lines of their own")
+	if !p.checkValue(key, value) {
 		return
 	}
-	for part := range strings.SplitSeq(value, ":") {
-		switch {
-		case part == "" || part == "-":
-			p.mistake(number, fmt.Sprintf("%s %q names no file", key, value), "")
-		case path.IsAbs(part):
-			p.mistake(number, fmt.Sprintf("%s %q leaves the stack: it is absolute", key, part),
-				"write a name relative to the stack's directory; on a raw device leave filename out")
-		case slices.Contains(strings.Split(part, "/"), ".."):
-			p.mistake(number, fmt.Sprintf("%s %q leaves the stack", key, part), "write a name without ..")
-		}
+	p.set(setting{key, value, assigned, p.line})
+}
+
+// set adds a setting to the current section.
+func (p *fileParser) set(o setting) {
+	if p.current != nil {
+		p.current.set(o)
+	} else {
+		p.global.set(o)
 	}
 }
 
-// checkValue refuses values of single options.
-func (p *fileParser) checkValue(number int, key, value string) {
-	if f, ok := fixed[key]; ok && value != f.value {
-		p.mistake(number, fmt.Sprintf("%s=%s %s", key, value, f.reason), fmt.Sprintf("leave it out, or write %s", f.value))
+// substitute replaces variables by their values.
+func (p *fileParser) substitute(text string) (string, bool) {
+	ok := true
+	text = variable.ReplaceAllStringFunc(text, func(v string) string {
+		name := v[2 : len(v)-1]
+		value, given := p.env[name]
+		switch {
+		case !given:
+			ok = false
+			p.mistake(p.line, v+" has no value here: fio would take it from the environment, and the workload would differ "+
+				"from host to host", fmt.Sprintf("write env: {%s: VALUE} beside file", name))
+		case !plainValue.MatchString(value):
+			ok = false
+			p.mistake(p.line, fmt.Sprintf("%s stands for %q", v, value),
+				"a value has letters, digits and _ . : , / % + - only")
+		}
+		return value
+	})
+	if ok && strings.Contains(text, "$") {
+		p.mistake(p.line, fmt.Sprintf("%q has a $", text), "write the value: fio would compute it on this host, by a shell, "+
+			"and the workload would differ from host to host")
+		return "", false
 	}
+	return text, ok
+}
+
+func (p *fileParser) unknown(key string) {
+	remedy := "leave it out: plimsoll runs only what is known to stay on the stack"
+	if c := suggest.Closest(key, optionNames()); c != "" {
+		remedy = fmt.Sprintf("did you mean %q? otherwise %s", c, remedy)
+	}
+	p.mistake(p.line, fmt.Sprintf("unknown option %q", key), remedy)
+}
+
+// plainNames returns names in the directory of the stack for the files that an option names, separated by colons as
+// fio's are: the same name for the same file, wherever that was.
+func (p *fileParser) plainNames(value string) string {
+	var names []string
+	for _, part := range strings.Split(strings.ReplaceAll(value, `\:`, "_"), ":") {
+		if part == "" {
+			continue
+		}
+		name, known := p.names[part]
+		if !known {
+			name = strings.Trim(notInNames.ReplaceAllString(path.Base(part), "_"), "_.-")
+			if name == "" {
+				name = "file"
+			}
+			first := name
+			for i := 2; slices.Contains(p.usedNames(), name); i++ {
+				name = first + "-" + strconv.Itoa(i)
+			}
+			p.names[part] = name
+		}
+		if name != part {
+			p.note(p.line, "filename="+part, "the stack is the target: there it is "+name+", or the device")
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ":")
+}
+
+// usedNames returns the names that files have already.
+func (p *fileParser) usedNames() (all []string) {
+	for _, name := range p.names {
+		all = append(all, name)
+	}
+	return all
+}
+
+// checkValue reports whether the option may have this value, and adds a problem if not.
+func (p *fileParser) checkValue(key, value string) bool {
+	before := len(p.mistakes)
 	switch key {
 	case "ioengine":
 		if !slices.Contains(fileEngines, value) {
-			p.mistake(number, fmt.Sprintf("ioengine %q does no I/O on the stack's files, or is not known", value),
-				suggest.DidYouMean(value, fileEngines))
+			p.foreign = true
+			remedy := "write one of " + strings.Join(fileEngines, ", ")
+			if suggest.Closest(value, fileEngines) != "" {
+				remedy = suggest.DidYouMean(value, fileEngines)
+			}
+			p.mistake(p.line, fmt.Sprintf("ioengine %q does no I/O on the stack's files, or is not known", value), remedy)
 		}
-	case "rw", "readwrite":
+	case "rw":
 		pattern, _, _ := strings.Cut(value, ":")
 		if !slices.Contains(filePatterns, pattern) {
-			p.mistake(number, fmt.Sprintf("%s %q cannot be measured", key, value), suggest.DidYouMean(pattern, filePatterns))
+			p.mistake(p.line, fmt.Sprintf("rw %q cannot be measured", value), suggest.DidYouMean(pattern, filePatterns))
 		}
-	case "mem", "iomem":
+	case "mem":
 		if strings.ContainsAny(value, ":/") {
-			p.mistake(number, fmt.Sprintf("%s %q maps a file of the host", key, value), "leave the file name out")
+			p.mistake(p.line, fmt.Sprintf("mem %q maps a file of the host", value), "leave the file name out")
+		}
+	case "buffer_pattern":
+		if strings.Contains(value, "'") {
+			p.mistake(p.line, fmt.Sprintf("buffer_pattern %s reads a file of the host", value),
+				`write the bytes: 0xdeadbeef, or "text"`)
 		}
 	case "lockfile":
 		if !slices.Contains([]string{"none", "exclusive", "readwrite"}, value) {
-			p.mistake(number, fmt.Sprintf("%s %q", key, value), "write none, exclusive or readwrite")
+			p.mistake(p.line, fmt.Sprintf("lockfile %q", value), "write none, exclusive or readwrite")
 		}
 	}
 	if m := decimalUnit.FindStringSubmatch(value); m != nil && key != "description" {
-		p.mistake(number, fmt.Sprintf("%s %q: to fio, an iB unit is a power of 1000", key, value),
+		p.mistake(p.line, fmt.Sprintf("%s %q: to fio, an iB unit is a power of 1000", key, value),
 			fmt.Sprintf("write %s for the power of 1024", strings.ToLower(m[1])))
 	}
+	return len(p.mistakes) == before
+}
+
+// order puts jobs into phases: with stonewall a job waits for all before it, with wait_for for one of them.
+func (p *fileParser) order() {
+	phase := 0
+	for i := range p.file.jobs {
+		j := &p.file.jobs[i]
+		wall, _ := j.find("stonewall")
+		if wall.value != "" && wall.value != "0" && i > 0 {
+			phase = p.last(i) + 1
+		}
+		j.phase = phase
+		if w, ok := j.find("wait_for"); ok {
+			at := slices.IndexFunc(p.file.jobs[:i], func(k section) bool { return k.name == w.value })
+			if at < 0 {
+				p.mistake(w.line, fmt.Sprintf("wait_for=%s: no job above [%s] has that name", w.value, j.name), "")
+				continue
+			}
+			j.phase = max(j.phase, p.file.jobs[at].phase+1)
+		}
+	}
+}
+
+// last returns the last phase of the jobs before one.
+func (p *fileParser) last(before int) (phase int) {
+	for _, j := range p.file.jobs[:before] {
+		phase = max(phase, j.phase)
+	}
+	return phase
 }

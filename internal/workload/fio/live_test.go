@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
+	"plimsoll/internal/testkit/hosttest"
 	"plimsoll/internal/workload"
 )
 
@@ -96,7 +96,7 @@ func contents(t *testing.T, target workload.Target) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.WriteString(e.Name() + " " + Size(info.Size()).String() + ", ")
+		b.WriteString(e.Name() + " " + formatSize(info.Size()) + ", ")
 	}
 	return b.String()
 }
@@ -196,7 +196,7 @@ func TestRealFioRunsUserFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, mistakes := newUserFile(filepath.Base(path), text)
+		w, mistakes := newUserFile(source{name: filepath.Base(path), text: text})
 		if len(mistakes) > 0 {
 			continue
 		}

@@ -4,10 +4,11 @@ import (
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/workload"
 )
 
-// Load is what a workload does to a stack, as far as conclusions about
-// published results ask.
+// Load describes a workload's load, as far as conclusions about published results depend on it.
 type Load struct {
 	Pattern    string // fio's rw: randread, randwrite, read, write, randrw, rw
 	BlockBytes int64
@@ -26,36 +27,36 @@ func (l Load) InFlight() int { return l.Jobs * l.Depth }
 func LoadOf(declared string) (l Load, ok bool) {
 	var doc yaml.Node
 	if yaml.Unmarshal([]byte(declared), &doc) == nil && len(doc.Content) == 1 && doc.Content[0].Kind == yaml.MappingNode {
-		return loadOfOptions(doc.Content[0])
+		return loadOfOptions(workload.WithUnits(doc.Content[0]))
 	}
 	return loadOfJobFile([]byte(declared))
 }
 
-// Buffered reports whether a declaration, as LoadOf takes it, goes through the
-// page cache: also of jobs that wait between I/Os.
+// Buffered reports whether a declaration, as LoadOf takes it, uses the page cache, also for jobs that wait between
+// I/Os.
 func Buffered(declared string) bool {
 	var doc yaml.Node
 	if yaml.Unmarshal([]byte(declared), &doc) == nil && len(doc.Content) == 1 && doc.Content[0].Kind == yaml.MappingNode {
-		d := decoder{p: defaults(), line: map[string]int{}, good: map[string]bool{}}
-		d.mapping(doc.Content[0])
-		return d.good["rw"] && !d.p.Direct
+		d := decoder{p: defaults()}
+		d.read(workload.WithUnits(doc.Content[0]))
+		return d.Good["rw"] && !d.p.Direct
 	}
 	l, ok := loadOfJobFile([]byte(declared))
 	return ok && !l.Direct
 }
 
 func loadOfOptions(node *yaml.Node) (Load, bool) {
-	d := decoder{p: defaults(), line: map[string]int{}, good: map[string]bool{}}
-	d.mapping(node)
-	if !d.good["rw"] || len(d.problems) > 0 || d.p.ThinkTime > 0 {
+	d := decoder{p: defaults()}
+	d.read(node)
+	if !d.Good["rw"] || len(d.Problems) > 0 || d.p.ThinkTime > 0 {
 		return Load{}, false
 	}
-	return Load{Pattern: d.p.RW, BlockBytes: int64(d.p.BS), Jobs: d.p.Jobs, Depth: depth(d.p.Engine, d.p.IODepth),
+	return Load{Pattern: d.p.RW, BlockBytes: d.p.BS, Jobs: d.p.Jobs, Depth: depth(d.p.Engine, d.p.IODepth),
 		Direct: d.p.Direct}, true
 }
 
 func loadOfJobFile(text []byte) (Load, bool) {
-	w, mistakes := newUserFile("", text)
+	w, mistakes := newUserFile(source{text: text})
 	if len(mistakes) > 0 || len(w.plans) != 1 {
 		return Load{}, false
 	}
@@ -69,7 +70,7 @@ func loadOfJobFile(text []byte) (Load, bool) {
 		Direct: p.direct}, true
 }
 
-// depth is how many I/Os a job keeps in flight, whatever it was asked for.
+// depth returns the number of I/Os that a job keeps in flight, which some engines limit.
 func depth(engine string, asked int) int {
 	if synchronous(engine) {
 		return 1

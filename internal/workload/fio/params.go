@@ -4,38 +4,97 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/invopop/jsonschema"
+	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/field"
 )
 
-// Params are the options of fio in an experiment file. The JSON Schema of
-// experiment files is made from it.
+// Params are the options of fio in an experiment file.
 type Params struct {
-	RW        string   `yaml:"rw,omitempty" jsonschema:"enum=randread,enum=randwrite,enum=read,enum=write,enum=randrw,enum=rw" jsonschema_description:"access pattern; randrw and rw mix reads and writes"`
-	BS        Size     `yaml:"bs,omitempty" jsonschema:"oneof_type=string;integer,default=4KiB,example=4KiB" jsonschema_description:"block size, a multiple of 512 bytes up to 64 MiB"`
-	Jobs      int      `yaml:"jobs,omitempty" jsonschema:"minimum=1,maximum=1024,default=1" jsonschema_description:"threads that do I/O at the same time"`
-	IODepth   int      `yaml:"iodepth,omitempty" jsonschema:"minimum=1,maximum=4096,default=1" jsonschema_description:"I/Os that each job keeps in flight"`
-	Size      Size     `yaml:"size,omitempty" jsonschema:"oneof_type=string;integer,example=1GiB" jsonschema_description:"bytes of the one file, or of the region of a raw device, that all jobs share; a multiple of bs"`
-	Direct    bool     `yaml:"direct,omitempty" jsonschema:"default=true" jsonschema_description:"O_DIRECT: bypass the page cache"`
-	Engine    string   `yaml:"engine,omitempty" jsonschema:"enum=libaio,enum=io_uring,enum=psync,enum=pvsync2,default=libaio" jsonschema_description:"how I/O is submitted; psync and pvsync2 do one I/O at a time"`
-	RWMixRead int      `yaml:"rwmixread,omitempty" jsonschema:"minimum=1,maximum=99,default=50" jsonschema_description:"percentage of reads of randrw and rw"`
-	Cache     string   `yaml:"cache,omitempty" jsonschema:"enum=cold,enum=warm,default=cold" jsonschema_description:"what the page cache holds when a trial begins: nothing of the file, or what is left of it after it was read once from start to end; without direct only"`
-	ThinkTime Duration `yaml:"thinktime,omitempty" jsonschema:"oneof_type=string;integer,example=5ms" jsonschema_description:"time that each job waits after an I/O before it asks for the next, as a client does; none unless given"`
-	Runtime   Duration `yaml:"runtime,omitempty" jsonschema:"oneof_type=string;integer,example=30s" jsonschema_description:"measured time; overrides the experiment's"`
-	Ramp      Duration `yaml:"ramp,omitempty" jsonschema:"oneof_type=string;integer,example=5s" jsonschema_description:"time before the measured time; overrides the experiment's"`
-	File      string   `yaml:"file,omitempty" jsonschema:"example=my.fio" jsonschema_description:"a fio job file to run as it is, relative to the experiment file; excludes every other option"`
+	RW        string
+	BS        int64
+	Jobs      int
+	IODepth   int
+	Size      int64
+	Direct    bool
+	Engine    string
+	RWMixRead int
+	Cache     string
+	ThinkTime time.Duration
+	Runtime   time.Duration  // 0: the experiment's
+	Ramp      *time.Duration // nil: the experiment's
+	File      string
+	Env       map[string]string
 }
 
-// Duration is a time span. In YAML it is text such as "10s", or a whole
-// number of seconds.
-type Duration time.Duration
-
-var (
-	patterns = []string{"randread", "randwrite", "read", "write", "randrw", "rw"}
-	engines  = []string{"libaio", "io_uring", "psync", "pvsync2"}
-	caches   = []string{"cold", warm}
+// bounds of what a trial may last.
+const (
+	minRuntime = 100 * time.Millisecond
+	maxRuntime = 24 * time.Hour
 )
 
+// options are all keys, in the order of the documentation.
+var options = field.Table[Params]{
+	field.Of("rw", "access pattern; randrw and rw mix reads and writes",
+		field.OneOf("randread", "randwrite", "read", "write", "randrw", "rw"), func(p *Params) *string { return &p.RW }),
+	field.Of("bs", "block size, a multiple of 512 bytes up to 64 MiB",
+		field.Size(512, 64*mib).Like("4KiB").Where("a multiple of 512 bytes", func(n int64) bool { return n%512 == 0 }),
+		func(p *Params) *int64 { return &p.BS }),
+	field.Of("jobs", "threads that do I/O at the same time", field.Count(1, 1024),
+		func(p *Params) *int { return &p.Jobs }),
+	field.Of("iodepth", "I/Os that each job keeps in flight", field.Count(1, 4096),
+		func(p *Params) *int { return &p.IODepth }),
+	field.Of("size", "bytes of the one file, or of the region of a raw device, that all jobs share; a multiple of bs",
+		field.Size(512, pib), func(p *Params) *int64 { return &p.Size }),
+	field.Of("direct", "O_DIRECT: bypass the page cache", field.Switch, func(p *Params) *bool { return &p.Direct }),
+	field.Of("engine", "how I/O is submitted; psync and pvsync2 do one I/O at a time",
+		field.OneOf("libaio", "io_uring", "psync", "pvsync2"), func(p *Params) *string { return &p.Engine }),
+	field.Of("rwmixread", "percentage of reads of randrw and rw", field.Count(1, 99).Like("70"),
+		func(p *Params) *int { return &p.RWMixRead }),
+	field.Of("cache", "what the page cache holds when a trial begins: nothing of the file, or what is left of it after "+
+		"it was read once from start to end; without direct only",
+		field.OneOf("cold", warm), func(p *Params) *string { return &p.Cache }),
+	field.Of("thinktime", "time that each job waits after an I/O before it asks for the next, as a client does; none "+
+		"unless given", span(time.Millisecond, "5ms"), func(p *Params) *time.Duration { return &p.ThinkTime }),
+	field.Of("runtime", "measured time; overrides the experiment's",
+		span(minRuntime, "30s"), func(p *Params) *time.Duration { return &p.Runtime }),
+	field.Maybe("ramp", "time before the measured time; overrides the experiment's",
+		span(0, "5s"), func(p *Params) **time.Duration { return &p.Ramp }),
+	field.Of("file", "a fio job file to run, relative to the experiment file; excludes every other option but env",
+		field.Text("the name of a job file", "my.fio", func(text string) bool { return text != "" }),
+		func(p *Params) *string { return &p.File }),
+	field.Nested("env", "values of ${NAME} in the job file", envSchema, readEnv),
+}
+
+// span is a time that fio counts.
+func span(low time.Duration, example string) field.Kind[time.Duration] {
+	return field.Duration(low, maxRuntime).Like(example).Where("in whole milliseconds",
+		func(d time.Duration) bool { return d%time.Millisecond == 0 })
+}
+
+// schema describes the options to editors.
+func schema() *jsonschema.Schema {
+	p := defaults()
+	return options.Schema(&p)
+}
+
+func envSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "string"}}
+}
+
+func readEnv(r *field.Reader, p *Params, n *yaml.Node, _ string) bool {
+	if n.Kind != yaml.MappingNode || n.Decode(&p.Env) != nil {
+		r.Problem(n, "env takes values by name, not "+field.Describe(n),
+			"write {NAME: VALUE} for each ${NAME} of the job file")
+		return false
+	}
+	return true
+}
+
 func defaults() Params {
-	return Params{BS: Size(4 * kib), Jobs: 1, IODepth: 1, Direct: true, Engine: "libaio", RWMixRead: 50, Cache: "cold"}
+	return Params{BS: 4 * kib, Jobs: 1, IODepth: 1, Direct: true, Engine: "libaio", RWMixRead: 50, Cache: "cold"}
 }
 
 // warm is Params.Cache of a file that is read before a trial.
@@ -44,14 +103,13 @@ const warm = "warm"
 // maxBuffers bounds the memory that fio's I/O buffers may take.
 const maxBuffers = 16 * gib
 
-// mixed tells whether a pattern has reads and writes.
+// mixed reports whether a pattern has reads and writes.
 func mixed(rw string) bool { return rw == "rw" || rw == "randrw" }
 
-// sequential tells whether a pattern walks through the file.
+// sequential reports whether a pattern is sequential.
 func sequential(rw string) bool { return !strings.HasPrefix(rw, "rand") }
 
-// synchronous tells whether an engine does one I/O at a time, whatever
-// iodepth says.
+// synchronous reports whether an engine does one I/O at a time, regardless of iodepth.
 func synchronous(engine string) bool { return engine == "psync" || engine == "pvsync2" }
 
 // summary is the workload in one line.
@@ -60,13 +118,13 @@ func (p Params) summary() string {
 	if mixed(rw) {
 		rw += fmt.Sprintf(" (%d%% reads)", p.RWMixRead)
 	}
-	text := fmt.Sprintf("%s %s, %s, %s, %s", rw, p.BS, parallelism(p.Jobs, p.IODepth), p.Engine,
+	text := fmt.Sprintf("%s %s, %s, %s, %s", rw, formatSize(p.BS), parallelism(p.Jobs, p.IODepth), p.Engine,
 		directOrBuffered(p.Direct))
 	if p.Cache == warm {
 		text += ", cache warm"
 	}
 	if p.ThinkTime > 0 {
-		text += fmt.Sprintf(", %s between I/Os", time.Duration(p.ThinkTime))
+		text += fmt.Sprintf(", %s between I/Os", p.ThinkTime)
 	}
 	return text
 }
@@ -91,7 +149,7 @@ func directOrBuffered(direct bool) string {
 // one shortly after another would serve each other.
 func (p Params) region() int64 {
 	if sequential(p.RW) {
-		return int64(p.Size) / int64(p.Jobs) / int64(p.BS) * int64(p.BS)
+		return p.Size / int64(p.Jobs) / p.BS * p.BS
 	}
-	return int64(p.Size)
+	return p.Size
 }

@@ -9,18 +9,17 @@ import (
 	"strconv"
 	"strings"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 	"plimsoll/internal/workload"
 )
 
-// reader reads the outputs of a step. It knows of the job what is needed to
-// say why it failed.
+// reader parses the outputs of a step. It knows those properties of the job that explain failures.
 type reader struct {
 	engine    string // "" when jobs differ
 	direct    bool
-	blockSize Size // 0 when jobs differ
+	blockSize int64 // 0 when jobs differ
 }
 
 // output is fio's JSON output, as far as it is used.
@@ -33,6 +32,32 @@ type output struct {
 
 	Options  json.RawMessage `json:"global options"`
 	DiskUtil json.RawMessage `json:"disk_util"`
+}
+
+// Bounds of what is held of a file, which is some 50 times as large in memory.
+const (
+	mostJobs   = 10_000    // of all documents; fio itself takes 4096
+	mostValues = 5_000_000 // bins of all histograms and anything else
+)
+
+// listLength is the length of a list in a document, whose elements are not stored.
+type listLength int
+
+// UnmarshalJSON implements json.Unmarshaler. It ignores values that are no list, which other checks report.
+func (n *listLength) UnmarshalJSON(text []byte) error {
+	in := json.NewDecoder(bytes.NewReader(text))
+	begin, err := in.Token()
+	if err != nil || begin != json.Delim('[') {
+		return err
+	}
+	var element json.RawMessage
+	for in.More() {
+		*n++
+		if err := in.Decode(&element); err != nil || *n > mostJobs {
+			return err
+		}
+	}
+	return nil
 }
 
 type job struct {
@@ -94,10 +119,10 @@ func (r reader) read(outputs map[string][]byte, exit workload.Exit) (result.Meas
 	return m, nil
 }
 
-// measure gives the measurement, or an error without its What.
+// measure returns the measurement, or an error without its What.
 func (r reader) measure(text []byte, exit workload.Exit, measured bool) (result.Measurement, *problem.Problem) {
 	var none result.Measurement
-	if err := killed(exit); err != nil {
+	if err := killedReason(exit); err != nil {
 		return none, err
 	}
 	notes, document := split(text)
@@ -176,8 +201,8 @@ func split(text []byte) (notes string, document []byte) {
 	return string(text), nil
 }
 
-// combine makes one distribution of those of several jobs. what says what was
-// done ("reads"), kind is that of the latency ("total").
+// combine is a function that merges the distributions of several jobs. what is the operation ("reads"), kind that of
+// the latency ("total").
 type combine func(what, kind string, parts []latency) (hist.Histogram, *problem.Problem)
 
 // merge adds jobs up as if fio had reported them as one group: what all did,
@@ -318,9 +343,8 @@ func implausible(what string) *problem.Problem {
 	return failure("", "its output has "+what+" that cannot be", "see the trial's artifacts, and report this")
 }
 
-// gist is the sense of what fio said, on one line: its first few complaints,
-// or, when it made none, the first lines.
-func gist(texts ...string) string {
+// summarize returns fio's first complaints on one line or, without any, its first lines.
+func summarize(texts ...string) string {
 	var complaints, others []string
 	for _, text := range texts {
 		for line := range strings.Lines(text) {

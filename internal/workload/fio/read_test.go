@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 	"plimsoll/internal/workload"
 )
 
@@ -31,8 +31,8 @@ func readOutput(r reader, text []byte, exit workload.Exit) (result.Measurement, 
 	return r.read(map[string][]byte{outputName: text}, exit)
 }
 
-// said is what fio itself concluded: the oracle.
-type said struct {
+// fioSummary is fio's own summary: the oracle.
+type fioSummary struct {
 	Jobs []map[string]json.RawMessage `json:"jobs"`
 }
 
@@ -92,7 +92,7 @@ func exactPercentile(packed hist.Bins, p float64) (uint64, bool) {
 func compareWithFio(t *testing.T, text []byte, m result.Measurement,
 	percentile func(hist.Bins, float64) (uint64, bool)) {
 	t.Helper()
-	var fio said
+	var fio fioSummary
 	if err := json.Unmarshal(text, &fio); err != nil || len(fio.Jobs) != 1 {
 		t.Fatalf("%d jobs, %v", len(fio.Jobs), err)
 	}
@@ -166,7 +166,7 @@ func TestUngroupedJobsAreMerged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var fio said
+	var fio fioSummary
 	if err := json.Unmarshal(text, &fio); err != nil {
 		t.Fatal(err)
 	}

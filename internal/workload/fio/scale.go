@@ -24,7 +24,7 @@ func (w *builtin) scale(jobs int, bytes int64) (workload.Workload, error) {
 		values["jobs"] = strconv.Itoa(jobs)
 	}
 	if bytes > 0 {
-		values["size"] = strconv.FormatInt(roundUp(bytes, int64(w.BS)), 10)
+		values["size"] = strconv.FormatInt(roundUp(bytes, w.BS), 10)
 	}
 	declared, err := workload.Redeclare(w.declared, values)
 	if err != nil {

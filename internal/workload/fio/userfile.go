@@ -1,6 +1,8 @@
 package fio
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -13,15 +15,18 @@ import (
 	"plimsoll/internal/workload"
 )
 
-// userFile is the workload that a user's job file declares. The text is run
-// as it is; what it leaves open comes from the command line.
+// userFile is the workload of a user's job file, or a phase of it. Its own target is replaced by the stack. Options
+// that the file leaves open come from the command line.
 type userFile struct {
-	name  string
-	text  []byte
-	plans []plan
+	name     string
+	original []byte // the original file, with its includes inserted
+	jobs     []section
+	notes    []string
+	plans    []plan
+	phases   []workload.Phase // of a file whose jobs do not all run together
 }
 
-// plan is what plimsoll has to know of a job.
+// plan holds the properties of a job that plimsoll depends on.
 type plan struct {
 	rw        string
 	blockSize string // as written
@@ -30,34 +35,73 @@ type plan struct {
 	engine    string
 	direct    bool
 	filename  string // "" when fio makes names up
-	names     string // the setting that names files or their directory: "filename=data"; "" for none
-	span      int64  // bytes from the start of the file to the end of the last clone's region
-	total     int64  // bytes of all clones, when each has its own file
+	size      quantity
+	offset    quantity
+	step      quantity // between the regions of clones
 	runtime   time.Duration
 	ramp      time.Duration
 	hasRamp   bool
 }
 
-// newUserFile parses a job file, and gives all its mistakes at once.
-func newUserFile(name string, text []byte) (*userFile, problem.List) {
-	file, mistakes := parseJobFile(text)
+// quantity is a size, in bytes or as a share of the space.
+type quantity struct {
+	bytes int64
+	share float64
+}
+
+// bytesOf returns the quantity in bytes, for a space of whole bytes.
+func (q quantity) bytesOf(whole int64) int64 {
+	if q.share == 0 {
+		return q.bytes
+	}
+	return int64(q.share*float64(whole)) / blockAlign * blockAlign
+}
+
+// blockAlign is a multiple of all block sizes that devices have.
+const blockAlign = 4096
+
+// span returns the bytes from the start of the file to the end of the last clone's region, where the whole file would
+// have so many.
+func (pl plan) span(whole int64) int64 {
+	return add(pl.size.bytesOf(whole), add(pl.offset.bytesOf(whole), multiply(pl.step.bytesOf(whole), pl.jobs-1)))
+}
+
+// newUserFile parses a job file, and returns all its mistakes at once.
+func newUserFile(from source) (*userFile, problem.List) {
+	file, mistakes := parseJobFile(from)
 	if len(mistakes) > 0 {
 		return nil, mistakes
 	}
-	w := &userFile{name: name, text: text}
+	w := &userFile{name: from.name, original: from.text, jobs: file.jobs, notes: file.notes}
 	for _, j := range file.jobs {
 		w.plans = append(w.plans, newPlan(j, func(int, string, string) {}))
 	}
+	w.divide()
 	return w, nil
 }
 
-// checkJob reports what is wrong with a job as a whole.
-func (p *fileParser) checkJob(j section) {
-	if s, ok := j.settings["stonewall"]; ok && s.value != "0" && len(p.file.jobs) > 1 {
-		p.mistake(s.line, "stonewall runs jobs one after another, and one measurement cannot tell them apart",
-			"declare a workload for each")
+// divide makes a workload of each phase, where there are several.
+func (w *userFile) divide() {
+	var phases []int
+	for _, j := range w.jobs {
+		if !slices.Contains(phases, j.phase) {
+			phases = append(phases, j.phase)
+		}
 	}
-	newPlan(j, p.mistake)
+	if len(phases) < 2 {
+		return
+	}
+	slices.Sort(phases)
+	for _, phase := range phases {
+		part, called := &userFile{name: w.name, original: w.original, notes: w.notes}, ""
+		for i, j := range w.jobs {
+			if j.phase == phase {
+				part.jobs, part.plans = append(part.jobs, j), append(part.plans, w.plans[i])
+				called = cmp.Or(called, j.name)
+			}
+		}
+		w.phases = append(w.phases, workload.Phase{Name: called, Workload: part})
+	}
 }
 
 // newPlan resolves the settings of a job, with fio's defaults.
@@ -69,41 +113,35 @@ func newPlan(j section, report func(line int, what, remedy string)) plan {
 		jobs:      max(s.number("numjobs", 1, 4096), 1),
 		iodepth:   "1",
 		engine:    "psync",
-		filename:  j.settings["filename"].value,
+		filename:  s.text("filename"),
 		runtime:   s.time("runtime"),
 		ramp:      s.time("ramp_time"),
 	}
-	for _, key := range []string{"directory", "filename"} {
-		if v, ok := j.settings[key]; ok {
-			pl.names = key + "=" + v.value
-		}
-	}
-	_, pl.hasRamp = j.settings["ramp_time"]
-	if v, ok := j.settings["rw"]; ok {
+	_, pl.hasRamp = j.find("ramp_time")
+	if v, ok := j.find("rw"); ok {
 		pl.rw, _, _ = strings.Cut(v.value, ":")
 		if pl.rw == "readwrite" {
 			pl.rw = "rw"
 		}
 	}
 	for key, field := range map[string]*string{"bs": &pl.blockSize, "iodepth": &pl.iodepth, "ioengine": &pl.engine} {
-		if v, ok := j.settings[key]; ok {
+		if v, ok := j.find(key); ok {
 			*field = v.value
 		}
 	}
-	pl.direct = j.settings["direct"].value == "1" || j.settings["buffered"].value == "0"
+	pl.direct = s.text("direct") == "1" || s.text("buffered") == "0"
 
 	size, sized := s.bytes("size")
 	fileSize, fileSized := s.bytes("filesize")
-	if !sized && !fileSized {
-		report(j.line, fmt.Sprintf("job [%s] has no size", j.name), "give one: plimsoll must know what the workload takes")
-	}
 	files := s.number("nrfiles", 1, 1<<20)
-	offset, _ := s.bytes("offset")
-	step, _ := s.bytes("offset_increment")
-	pl.span = max(size, multiply(fileSize, files))
-	pl.span = add(pl.span, add(offset, multiply(step, pl.jobs-1)))
-	pl.total = multiply(pl.span, pl.jobs)
-	if pl.total > pib {
+	pl.size = size
+	pl.size.bytes = max(size.bytes, multiply(fileSize.bytes, files))
+	if !sized && !fileSized {
+		pl.size = quantity{share: 1} // as fio has it of a device
+	}
+	pl.offset, _ = s.bytes("offset")
+	pl.step, _ = s.bytes("offset_increment")
+	if multiply(pl.span(0), pl.jobs) > pib {
 		report(j.line, fmt.Sprintf("job [%s] takes more than 1 PiB", j.name), "give a smaller size")
 	}
 	return pl
@@ -115,8 +153,14 @@ type settings struct {
 	report func(line int, what, remedy string)
 }
 
+// text returns the value of a setting, "" for none.
+func (s settings) text(key string) string {
+	v, _ := s.find(key)
+	return v.value
+}
+
 func (s settings) number(key string, fallback, high int64) int64 {
-	v, ok := s.settings[key]
+	v, ok := s.find(key)
 	if !ok {
 		return fallback
 	}
@@ -128,28 +172,33 @@ func (s settings) number(key string, fallback, high int64) int64 {
 	return n
 }
 
-// bytes reads a size as fio does; of a range "4k-64k" the upper end.
-func (s settings) bytes(key string) (int64, bool) {
-	v, ok := s.settings[key]
+// bytes reads a size as fio does: in bytes, or as a percentage of the file; of a range "4k-64k" the upper end.
+func (s settings) bytes(key string) (quantity, bool) {
+	v, ok := s.find(key)
 	if !ok {
-		return 0, false
+		return quantity{}, false
 	}
 	value := v.value
 	if key == "filesize" {
-		if _, high, ranged := strings.Cut(value, "-"); ranged {
-			value = high
+		value = value[strings.IndexByte(value, '-')+1:]
+	}
+	if percent, ok := strings.CutSuffix(value, "%"); ok {
+		n, err := strconv.Atoi(percent)
+		if err != nil || n < 0 || n > 100 {
+			s.report(v.line, fmt.Sprintf("%s %q", key, v.value), "write a whole percentage up to 100%")
 		}
+		return quantity{share: float64(n) / 100}, true
 	}
 	n, err := fioSize(value)
 	if err != nil {
 		s.report(v.line, fmt.Sprintf("%s %q: %v", key, v.value, err),
-			"write bytes, or a whole number with k, m, g or t: plimsoll must know what the workload takes")
+			"write bytes, a whole number with k, m, g or t, or a percentage")
 	}
-	return n, true
+	return quantity{bytes: n}, true
 }
 
 func (s settings) time(key string) time.Duration {
-	v, ok := s.settings[key]
+	v, ok := s.find(key)
 	if !ok {
 		return 0
 	}
@@ -208,7 +257,7 @@ func multiply(a, b int64) int64 {
 // Info implements workload.Workload.
 func (w *userFile) Info() result.Workload {
 	return result.Workload{Kind: name, Summary: w.name + ": " + w.summary(), Pattern: w.pattern(),
-		Declared: string(w.text)}
+		Declared: string(w.text(workload.Target{}))}
 }
 
 // pattern is the access pattern that all jobs have, or "".
@@ -226,7 +275,7 @@ func (w *userFile) summary() string {
 		pl := w.plans[0]
 		bs := pl.blockSize
 		if n, err := fioSize(bs); err == nil {
-			bs = Size(n).String()
+			bs = formatSize(n)
 		}
 		threads := fmt.Sprintf("%d jobs", pl.jobs)
 		if pl.jobs == 1 {
@@ -247,16 +296,22 @@ func (w *userFile) summary() string {
 // Programs implements workload.Workload.
 func (w *userFile) Programs() []string { return []string{name} }
 
+// leastWhole is the least that a file has whose size is that of the stack.
+const leastWhole = 16 * mib
+
 // NeedBytes is an upper bound: jobs that name the same file share it, the
 // clones of a job that names none have a file each.
-func (w *userFile) NeedBytes() int64 {
+func (w *userFile) NeedBytes() int64 { return w.needs(leastWhole) }
+
+// needs returns the bytes of all files, where files of the stack's size have whole bytes.
+func (w *userFile) needs(whole int64) int64 {
 	var need int64
 	shared := map[string]int64{}
 	for _, pl := range w.plans {
 		if pl.filename == "" {
-			need = add(need, pl.total)
+			need = add(need, multiply(pl.span(whole), pl.jobs))
 		} else {
-			shared[pl.filename] = max(shared[pl.filename], pl.span)
+			shared[pl.filename] = max(shared[pl.filename], pl.span(whole))
 		}
 	}
 	for _, bytes := range shared {
@@ -265,19 +320,71 @@ func (w *userFile) NeedBytes() int64 {
 	return need
 }
 
-// Layout is the job file's own: it may name its files as it likes.
-func (w *userFile) Layout() string { return string(w.text) }
+// stackFileSize returns the size of a file of the stack's size on a target, whose space all such files share; 0 where
+// it is unknown.
+func (w *userFile) stackFileSize(target workload.Target) int64 {
+	if target.Block || target.SizeBytes <= 0 {
+		return max(0, target.SizeBytes)
+	}
+	fixed := w.needs(0)
+	files := float64(w.needs(gib)-fixed) / float64(gib)
+	return int64(float64(target.SizeBytes-fixed)/max(files, 1)) / mib * mib
+}
 
-// region is what the jobs use of a raw device: they share its bytes.
-func (w *userFile) region() int64 {
+// Layout is the job file's own: it may name its files as it likes.
+func (w *userFile) Layout() string { return string(w.text(workload.Target{})) }
+
+// region returns how much of a raw device the jobs use: they share its bytes.
+func (w *userFile) region(whole int64) int64 {
 	var region int64
 	for _, pl := range w.plans {
-		region = max(region, pl.span)
+		region = max(region, pl.span(whole))
 	}
 	return region
 }
 
-// Timing takes the file's own times, and the experiment's where it has none.
+// ofDirectories are options that a device has no use for.
+var ofDirectories = words("filename nrfiles openfiles file_service_type filesize unique_filename create_serialize " +
+	"create_fsync create_on_open fallocate overwrite")
+
+// text is the job file that fio gets on a target; without one, as it is declared. Sizes that are the stack's are
+// written out.
+func (w *userFile) text(target workload.Target) []byte {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "; %s as plimsoll runs it\n", w.name)
+	for _, note := range w.notes {
+		fmt.Fprintf(&out, "; %s\n", strings.NewReplacer(";", ",", "#", "").Replace(note))
+	}
+	whole := w.stackFileSize(target)
+	for i, j := range w.jobs {
+		pl := w.plans[i]
+		fmt.Fprintf(&out, "[%s]\n", j.name)
+		sizes := map[string]quantity{"size": pl.size, "offset": pl.offset, "offset_increment": pl.step}
+		_, sized := j.find("size")
+		_, fileSized := j.find("filesize")
+		if !sized && (!fileSized || target.Block) {
+			j.settings = append(slices.Clone(j.settings), setting{key: "size", value: "100%", assigned: true})
+			if fileSized {
+				sizes["size"] = quantity{bytes: pl.span(0)}
+			}
+		}
+		for _, o := range j.settings {
+			q, resized := sizes[o.key]
+			switch {
+			case o.key == "stonewall" || o.key == "wait_for" || target.Block && slices.Contains(ofDirectories, o.key):
+			case resized && (whole > 0 && q.share > 0 || q.share == 0 && strings.HasSuffix(o.value, "%")):
+				fmt.Fprintf(&out, "%s=%d\n", o.key, q.bytesOf(whole))
+			case o.assigned:
+				fmt.Fprintf(&out, "%s=%s\n", o.key, o.value)
+			default:
+				fmt.Fprintln(&out, o.key)
+			}
+		}
+	}
+	return out.Bytes()
+}
+
+// Timing returns the file's own times, and the experiment's where it has none.
 func (w *userFile) Timing(experiment workload.Timing) workload.Timing {
 	var t workload.Timing
 	for _, pl := range w.plans {
@@ -293,9 +400,8 @@ func (w *userFile) Timing(experiment workload.Timing) workload.Timing {
 	return t
 }
 
-// Prepare lets fio lay out the files that the jobs read. fio does not lay out
-// files that are only written, unless the job says overwrite. On a raw device
-// the region of the jobs is written, so that reads meet data.
+// Prepare makes fio lay out the files that the jobs read. fio does not lay out files that are only written, unless
+// the job has overwrite. On a raw device it writes the jobs' region, so that reads return data.
 func (w *userFile) Prepare(target workload.Target) (*workload.Step, error) {
 	options, err := w.onTarget(target)
 	if err != nil {
@@ -306,12 +412,13 @@ func (w *userFile) Prepare(target workload.Target) (*workload.Step, error) {
 		if err != nil {
 			return nil, err
 		}
-		return layoutStep(target, device, roundUpWithin(w.region(), target.SizeBytes), "psync", true), nil
+		region := w.region(w.stackFileSize(target))
+		return layoutStep(target, device, roundUpWithin(region, target.SizeBytes), "psync", true), nil
 	}
 	options = append(options, "--create_only=1")
 	return &workload.Step{
 		Argv:    command(layoutOutput, jobFileName, options...),
-		Files:   map[string][]byte{jobFileName: w.text},
+		Files:   map[string][]byte{jobFileName: w.text(target)},
 		Outputs: []string{layoutOutput},
 		Dir:     directory(target),
 	}, nil
@@ -342,27 +449,23 @@ func (w *userFile) Drive(target workload.Target, t workload.Timing) (*workload.S
 	}
 	return &workload.Step{
 		Argv:    command(outputName, jobFileName, options...),
-		Files:   map[string][]byte{jobFileName: w.text},
+		Files:   map[string][]byte{jobFileName: w.text(target), givenName: w.original},
 		Gate:    jobFileName,
 		Outputs: []string{outputName},
 		Dir:     directory(target),
 	}, nil
 }
 
-// onTarget checks the target, and gives the options that point the jobs to it.
+// givenName is the base name of the user's own file among the artifacts of a trial.
+const givenName = "given.fio"
+
+// onTarget checks the target, and returns the options that point the jobs to it.
 func (w *userFile) onTarget(target workload.Target) ([]string, error) {
 	if !target.Block {
 		return nil, fits(target, w.NeedBytes())
 	}
-	if err := fits(target, w.region()); err != nil {
+	if err := fits(target, w.region(leastWhole)); err != nil {
 		return nil, err
-	}
-	for _, pl := range w.plans {
-		if pl.names != "" {
-			return nil, failure(fmt.Sprintf("fio on %s", target.Path),
-				fmt.Sprintf("%s sets %s, and a raw device has no files", w.name, pl.names),
-				"leave it out of the job file: plimsoll gives the device's name; or put a file system on the stack")
-		}
 	}
 	device, err := devicePath(target.Path)
 	if err != nil {
@@ -381,4 +484,36 @@ func (w *userFile) Read(outputs map[string][]byte, exit workload.Exit) (result.M
 		r.direct = r.direct && pl.direct
 	}
 	return r.read(outputs, exit)
+}
+
+// Described holds the properties of a job file.
+type Described struct {
+	Notes     []string // what of it is not run as it was written, and why
+	Phases    []string // the first job of each phase, where its jobs do not all run together
+	NeedBytes int64    // that its largest phase takes at least
+}
+
+// Describe reads a job file. env has the values of its ${NAME}; open reads files that it includes.
+func Describe(
+	name string, text []byte, env map[string]string, open func(name string) ([]byte, error),
+) (d Described, mistakes problem.List) {
+	w, mistakes := newUserFile(source{name: name, text: text, env: env, open: open})
+	if len(mistakes) > 0 {
+		return d, mistakes
+	}
+	d = Described{Notes: w.notes, NeedBytes: w.NeedBytes()}
+	for _, p := range w.phases {
+		d.Phases = append(d.Phases, p.Name)
+	}
+	return d, nil
+}
+
+// Variables returns the names of the ${NAME} in a job file.
+func Variables(text []byte) (names []string) {
+	for _, found := range variable.FindAllSubmatch(text, -1) {
+		if name := string(found[1]); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -38,7 +38,7 @@ func ParseVersion(text string) (Version, error) {
 	return v, nil
 }
 
-// Less tells whether v is older than w.
+// Less reports whether v is older than w.
 func (v Version) Less(w Version) bool {
 	return v.Major < w.Major || v.Major == w.Major && v.Minor < w.Minor
 }

@@ -9,9 +9,8 @@ import (
 	"plimsoll/internal/workload"
 )
 
-// statusInterval has fio print its whole state, as a JSON document like the
-// last one, again and again. Each holds all since the ramp, so that the
-// difference of two is what happened between them.
+// statusInterval returns the option that makes fio print its state repeatedly, as JSON documents like the last one.
+// Each has totals since the ramp, so that differences are of the time between.
 func statusInterval(every time.Duration) string {
 	return fmt.Sprintf("--status-interval=%dms", every.Milliseconds())
 }
@@ -21,17 +20,17 @@ type watch struct {
 	reader
 	pending []byte // appended, and not yet looked at
 	lines   []byte // of the document that is under way; nil between documents
-	notes   []byte // what is no document
+	notes   []byte // output outside of documents
 	final   []byte // the last whole document
 	sample  time.Duration
 	timing  workload.Timing
 
-	samples int
-	last    state
-	kept    []result.Measurement // at the end of the ramp, and after each WarmupUnit samples
+	samples   int
+	last      state
+	snapshots []result.Measurement // at the end of the ramp, and after each WarmupUnit samples
 }
 
-// state is what a status says of progress.
+// state is the progress in a status.
 type state struct {
 	ios     uint64
 	seconds float64 // measured
@@ -58,7 +57,7 @@ func (w *watch) Feed(appended []byte) (rates []float64) {
 	}
 }
 
-// line takes a whole line. fio's documents begin and end with a brace alone.
+// line handles a whole line. fio's documents begin and end with a line of one brace.
 func (w *watch) line(line []byte) (rate float64, ok bool) {
 	brace := bytes.TrimRight(line, "\r\n")
 	switch {
@@ -76,7 +75,7 @@ func (w *watch) line(line []byte) (rate float64, ok bool) {
 	return 0, false
 }
 
-// document looks at a status.
+// document handles a status.
 func (w *watch) document() (rate float64, ok bool) {
 	out, err := decodeOutput(w.final)
 	if err != nil {
@@ -93,13 +92,13 @@ func (w *watch) document() (rate float64, ok bool) {
 		return 0, false // the ramp, in which fio counts and does not measure, or not one I/O so far
 	}
 	before := w.last
-	if w.timing.Ramp > 0 && len(w.kept) == 0 {
+	if w.timing.Ramp > 0 && len(w.snapshots) == 0 {
 		switch ramp := w.timing.Ramp.Seconds(); {
 		case now.seconds < ramp:
 		case now.seconds > ramp+w.timing.Runtime.Seconds()/2:
 			// On a host without CPU time to spare, statuses come late. Too
 			// little would be left to measure, so the ramp is measured too.
-			w.last, w.kept = now, append(w.kept, result.Measurement{})
+			w.last, w.snapshots = now, append(w.snapshots, result.Measurement{})
 		default:
 			w.last = now
 			w.keep(out.Jobs)
@@ -112,8 +111,8 @@ func (w *watch) document() (rate float64, ok bool) {
 		return 0, false
 	}
 	w.last = now
-	if len(w.kept) == 0 {
-		w.kept = append(w.kept, result.Measurement{}) // there is no ramp to leave out
+	if len(w.snapshots) == 0 {
+		w.snapshots = append(w.snapshots, result.Measurement{}) // there is no ramp to leave out
 	}
 	if w.samples++; w.samples%workload.WarmupUnit == 0 {
 		w.keep(out.Jobs)
@@ -127,7 +126,7 @@ func (w *watch) keep(jobs []job) {
 	if failed != nil {
 		m = result.Measurement{} // not one I/O so far: there is nothing to leave out
 	}
-	w.kept = append(w.kept, m)
+	w.snapshots = append(w.snapshots, m)
 }
 
 // Whole implements workload.Watch.
@@ -141,10 +140,10 @@ func (w *watch) Whole(exit workload.Exit) (result.Measurement, error) {
 // Read implements workload.Watch.
 func (w *watch) Read(exit workload.Exit, warmup int) (result.Measurement, error) {
 	m, err := w.Whole(exit)
-	if err != nil || len(w.kept) == 0 || w.timing.Ramp == 0 && warmup == 0 {
+	if err != nil || len(w.snapshots) == 0 || w.timing.Ramp == 0 && warmup == 0 {
 		return m, err
 	}
-	if m = m.Since(w.kept[warmup/workload.WarmupUnit]); m.IOs() == 0 {
+	if m = m.Since(w.snapshots[warmup/workload.WarmupUnit]); m.IOs() == 0 {
 		return m, failure("fio", "not one I/O was completed in the measured time",
 			"give it a longer runtime; a stack that takes longer than this for one I/O may hang")
 	}

@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
+	"plimsoll/internal/testkit/hosttest"
 	"plimsoll/internal/workload"
 )
 

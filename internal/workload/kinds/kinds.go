@@ -5,14 +5,16 @@ package kinds
 import (
 	"plimsoll/internal/workload"
 	"plimsoll/internal/workload/fio"
+	"plimsoll/internal/workload/metadata"
 	"plimsoll/internal/workload/ycsb"
 )
 
-// All gives every kind of workload, in the order of the help.
+// All returns every kind of workload, in the order of the help.
 func All() []workload.Kind {
 	return []workload.Kind{
 		fio.Kind,
 		ycsb.Kind,
 		ycsb.TPCC,
+		metadata.Kind,
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/invopop/jsonschema"
 	compiled "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -13,7 +12,7 @@ import (
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range All() {
-		if k.Name == "" || k.Summary == "" || k.Decode == nil || k.Params == nil {
+		if k.Name == "" || k.Summary == "" || k.Decode == nil || k.Schema == nil {
 			t.Errorf("%q is incomplete", k.Name)
 		}
 		if seen[k.Name] {
@@ -26,8 +25,7 @@ func TestTable(t *testing.T) {
 // The schema of fio's options takes what the decoder takes, and refuses what
 // an editor can see to be wrong.
 func TestFioSchema(t *testing.T) {
-	reflector := jsonschema.Reflector{FieldNameTag: "yaml", DoNotReference: true}
-	text, err := json.Marshal(reflector.Reflect(All()[0].Params))
+	text, err := json.Marshal(All()[0].Schema())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +46,10 @@ func TestFioSchema(t *testing.T) {
 		ok   bool
 	}{
 		{`{"rw": "randread", "size": "1GiB"}`, true},
-		{`{"rw": "randrw", "size": 4096, "bs": "4k", "jobs": 4, "iodepth": 16, "direct": false, "engine": "psync", "rwmixread": 70, "runtime": "10s", "ramp": 2}`, true},
+		{`{"rw": "randrw", "size": 4096, "bs": "4k", "jobs": 4, "iodepth": 16, "direct": false, "engine": "psync", "rwmixread": 70, "runtime": "10s", "ramp": 0}`, true},
+		{`{"rw": "randread", "size": "1.5 GB", "jobs": "1k"}`, true},
+		{`{"rw": "randread", "runtime": 10}`, false},
+		{`{"rw": "randread", "size": "1 XiB"}`, false},
 		{`{"file": "my.fio"}`, true},
 		{`{"rw": "randreed", "size": "1GiB"}`, false},
 		{`{"rw": "randread", "iodpeth": 4}`, false},

@@ -5,7 +5,7 @@ import (
 	"maps"
 )
 
-// Answered is what a server said of itself when it answered first.
+// Answered is a server's description of itself in its first answer.
 type Answered struct {
 	Version  string            `json:"version,omitempty"`  // "15.20"
 	Settings map[string]string `json:"settings,omitempty"` // that the plan asks for, as it has them
@@ -26,7 +26,7 @@ func ReadAnswered(text []byte) (a Answered) {
 	return a
 }
 
-// Text is what ReadAnswered reads.
+// Text returns the text that ReadAnswered parses.
 func (a Answered) Text() []byte {
 	text, err := json.Marshal(a)
 	if err != nil {

@@ -5,14 +5,12 @@ import (
 	"maps"
 	"math"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/invopop/jsonschema"
 	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/database"
@@ -41,13 +39,13 @@ func TestDecode(t *testing.T) {
 		{"{workload: E, records: 5, threads: 8, think: 5ms}",
 			"YCSB E on the fake, 5 records of 1000B, zipfian, 8 threads, 5ms between operations",
 			func(p *ycsb.Plan) bool { return p.MaxScan == 100 && p.Think == 5*time.Millisecond && p.Threads == 8 }},
-		{"{mix: {read: 0.25, read-modify-write: 0.75}, records: 5, fields: 3, field-size: 1KiB, update-fields: all, " +
+		{"{mix: {read: 25%, read-modify-write: 3/4}, records: 5, fields: 3, field-size: 1KiB, update-fields: all, " +
 			"read-fields: one}",
 			"YCSB (25% read, 75% read-modify-write) on the fake, 5 records of 3KiB, uniform, 1 thread",
 			func(p *ycsb.Plan) bool {
 				return p.Distribution == ycsb.Uniform && p.ReadOne && p.UpdateAll && p.Dataset.FieldBytes == 1024
 			}},
-		{"{workload: A, mix: {scan: 1}, records: 5, max-scan: 9, rate: 2000, timeout: 1, retries: 2}",
+		{"{workload: A, mix: {scan: 1}, records: 5, max-scan: 9, rate: 2k, timeout: 1s, retries: 2}",
 			"YCSB A (100% scan) on the fake, 5 records of 1000B, zipfian, 2000/s poisson on 64 connections",
 			func(p *ycsb.Plan) bool {
 				return p.Open() && !p.Constant && p.Threads == 64 && p.MaxScan == 9 && p.Timeout == time.Second && p.Retries == 2
@@ -88,15 +86,20 @@ func TestDecodeProblems(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"5", `1: ycsb needs parameters`},
 		{"{}", "1: ycsb lacks a workload\n1: ycsb lacks records"},
-		{"workload: G\nrecords: -1\nthreads: many\nthink: 5\nrate: 0\nfoo: 1\ntimeout: 0s\nretries: 101",
-			"1: workload: \"G\"\n2: records: \"-1\"\n3: threads: \"many\"\n4: think does not go with rate\n5: rate: \"0\"\n" +
-				"6: unknown parameter \"foo\"\n7: timeout: \"0s\"\n8: retries: \"101\""},
+		{"workload: G\nrecords: -1\nthreads: many\nthink: 5us\nrate: 0\nfoo: 1\ntimeout: 0s\nretries: 101",
+			"1: workload takes one of A, B, C, D, E, F, stress-read, stress-write, not \"G\"\n" +
+				"2: records takes a whole number from 1, not the number -1\n" +
+				"3: threads takes a whole number from 1 to 4096, not \"many\"\n" +
+				"4: think does not go with rate\n5: rate takes operations a second from 0.001 to 10000000, not the number 0\n" +
+				"6: unknown key \"foo\" of ycsb\n7: timeout takes a time from 1ms to 24h, not \"0s\"\n" +
+				"8: retries takes a whole number from 0 to 100, not the number 101"},
 		{"workload: C\nrecords: 5\nrecords: 6\nfields: [1]\nseed: -1\nfield-size: 9MiB",
-			"3: records is given twice\n4: fields needs one value\n5: seed: \"-1\"\n6: field-size: \"9MiB\""},
-		{"mix: {read: 0.5, updat: 0.5}\nrecords: 5", "1: mix: \"updat\" is no operation"},
-		{"mix: {read: 0.5, read: 0.5}\nrecords: 5", "1: mix: read is given twice"},
-		{"mix: {read: 0.5, update: 0.6}\nrecords: 5", "1: mix: the shares add up to 1.1, not to 1"},
-		{"mix: {read: x}\nrecords: 5", "1: mix: the share of read cannot be used"},
+			"3: records is given more than once\n4: fields takes a whole number from 1 to 1024, not a list\n5: seed takes a " +
+				"whole number from 0 to 2^64-1, not the number -1\n6: field-size takes a size above 0, up to 1MiB, not \"9MiB\""},
+		{"mix: {read: 0.5, updat: 0.5}\nrecords: 5", "1: unknown key \"updat\" of mix"},
+		{"mix: {read: 0.5, read: 0.5}\nrecords: 5", "1: read is given more than once"},
+		{"mix: {read: 0.5, update: 0.6}\nrecords: 5", "1: mix: the shares add up to 110%, not to 100%"},
+		{"mix: {read: x}\nrecords: 5", "1: read of mix takes a share from 0% to 100%, not \"x\""},
 		{"mix: read\nrecords: 5", "1: mix needs the share of each operation"},
 		{"workload: C\nrecords: 5\narrivals: poisson\nmax-scan: 5\nhot-set: 0.5\nupdate-fields: all",
 			"3: arrivals has no effect\n4: max-scan has no effect\n5: hot-set has no effect on zipfian\n" +
@@ -107,8 +110,11 @@ func TestDecodeProblems(t *testing.T) {
 		{"workload: C\nrecords: 5\ndatabase: {pebbel: {}}", "3: unknown database \"pebbel\""},
 		{"workload: C\nrecords: 5\ndatabase: 5", "3: database needs one database"},
 		{"workload: C\nrecords: 5\ndatabase: {fake: {cache: none}, other: {}}", "3: database needs one database"},
-		{"workload: X\nrecords: 5\ndatabase:\n  fake: {cache: none}", "1: workload: \"X\"\n4: fake has no cache"},
-		{"workload: C\nrecords: 5\nruntime: 1ms\nramp: 25h", "3: runtime: \"1ms\"\n4: ramp: \"25h\""},
+		{"workload: X\nrecords: 5\ndatabase:\n  fake: {cache: none}", "1: workload takes one of\n4: fake has no cache"},
+		{"workload: C\nrecords: 10M\nthink: 5\nruntime: 1.5", "3: think takes a time from 1µs to 24h, not the number 5 " +
+			"(add the unit: 5s, or 5ms)\n4: runtime takes a time from 100ms to 24h, not the number 1.5 (add the unit: 1.5s, or"},
+		{"workload: C\nrecords: 5\nruntime: 1ms\nramp: 25h", "3: runtime takes a time from 100ms to 24h, not \"1ms\"\n" +
+			"4: ramp takes a time from 0s to 24h, not \"25h\""},
 	} {
 		_, said := decoded(t, c.text)
 		wants := strings.Split(c.want, "\n")
@@ -261,7 +267,7 @@ func TestLatenciesOverTime(t *testing.T) {
 		}
 		plan, err := ycsb.ReadPlan(step.Files["load.json"])
 		if err != nil || plan.Sample != time.Second {
-			t.Errorf("%+v: it tells of itself every %v, %v", timing, plan.Sample, err)
+			t.Errorf("%+v: it reports itself every %v, %v", timing, plan.Sample, err)
 		}
 	}
 	lines := func(n int) (out []byte) {
@@ -352,7 +358,7 @@ func TestReadProblems(t *testing.T) {
 
 // The schema that editors get takes what the decoder takes.
 func TestParamsAreDescribed(t *testing.T) {
-	text, err := json.Marshal((&jsonschema.Reflector{FieldNameTag: "yaml", DoNotReference: true}).Reflect(ycsb.Params{}))
+	text, err := json.Marshal(ycsb.Kind.Schema())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +373,7 @@ func TestParamsAreDescribed(t *testing.T) {
 			t.Errorf("%s is not described", name)
 		}
 		_, said := decoded(t, "{workload: C, records: 5, "+name+": [[]]}")
-		if len(said) == 0 || strings.Contains(strings.Join(said, ""), "unknown parameter") {
+		if len(said) == 0 || strings.Contains(strings.Join(said, ""), "unknown key") {
 			t.Errorf("the decoder does not know %s: %q", name, said)
 		}
 	}
@@ -461,7 +467,7 @@ func FuzzReadPlan(f *testing.F) {
 
 // The examples of the documentation are taken, and its table has every parameter.
 func TestDocumentation(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/load.md")
+	text, err := os.ReadFile("../../../docs/reference/workload-ycsb-tpcc.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -491,9 +497,8 @@ func TestDocumentation(t *testing.T) {
 	if taken < 3 {
 		t.Errorf("%d examples", taken)
 	}
-	params := reflect.TypeFor[ycsb.Params]()
-	for i := range params.NumField() {
-		name, _, _ := strings.Cut(params.Field(i).Tag.Get("yaml"), ",")
+	for pair := ycsb.Kind.Schema().Properties.Oldest(); pair != nil; pair = pair.Next() {
+		name := pair.Key
 		if !strings.Contains(string(text), "\n| `"+name+"` | ") {
 			t.Errorf("%s is not in the table", name)
 		}

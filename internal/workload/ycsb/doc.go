@@ -30,3 +30,6 @@ const (
 	checkName    = "check.json"
 	fillName     = "fill.json"
 )
+
+// ClientCPUName is the base name of the file with a result.ClientCPU, where another machine generated the load.
+const ClientCPUName = "clients.json"

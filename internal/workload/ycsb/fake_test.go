@@ -16,7 +16,7 @@ import (
 // fake is a database of which a test knows all.
 type fake struct{ cache string }
 
-var fakeKind = database.Kind{Name: "fake", Title: "the fake", Summary: "a database of tests", Params: fakeParams{},
+var fakeKind = database.Kind{Name: "fake", Title: "the fake", Summary: "a database of tests",
 	Decode: func(node *yaml.Node) (database.Server, problem.List) {
 		p := fakeParams{Cache: "8MiB"}
 		if node != nil {

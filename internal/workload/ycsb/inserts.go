@@ -30,9 +30,8 @@ func (n *Inserts) Take() int64 {
 	return n.next - 1
 }
 
-// Done says whether the record of a number that was taken is there now. One that
-// is not is handed out again: nobody asks for it, nor for those after it, before
-// it is there.
+// Done records whether the record of a taken number now exists. One that failed is returned by a later take, and no
+// record from it on is requested before it exists.
 func (n *Inserts) Done(number int64, there bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -47,7 +46,7 @@ func (n *Inserts) Done(number int64, there bool) {
 	}
 }
 
-// There is how many records there are: those below this number are.
+// There returns the number of records that can be requested: all numbers below it exist.
 func (n *Inserts) There() int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()

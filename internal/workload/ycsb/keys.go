@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Distribution is the order in which records are asked for.
+// Distribution is the distribution of requests over records.
 type Distribution string
 
 // The distributions.
@@ -22,7 +22,8 @@ const (
 // distributions are all, in the order of the documentation.
 var distributions = []Distribution{Uniform, Zipfian, Latest, Hotspot, Sequential, Gaussian}
 
-func (d Distribution) known() bool { return slices.Contains(distributions, d) }
+// isValid reports whether d is one of the distributions.
+func (d Distribution) isValid() bool { return slices.Contains(distributions, d) }
 
 // keys chooses records for one thread.
 type keys interface{ next(random *rand.Rand) int64 }
@@ -45,8 +46,8 @@ func (p *Plan) newKeys(thread int, inserts *Inserts) keys {
 	return uniform(records)
 }
 
-// gaussian draws records around the middle most often, as cassandra-stress does: the first and the
-// last are three standard deviations from it, and what is drawn beyond them is one of these.
+// gaussian prefers records in the middle, as cassandra-stress does: the first and the last are three standard
+// deviations from it, and draws beyond them are replaced by one of these.
 type gaussian int64
 
 func (n gaussian) next(random *rand.Rand) int64 {
@@ -74,9 +75,8 @@ func newScrambling() zipf {
 	return z
 }
 
-// scrambled draws few records very often, and scatters them over all. Like YCSB's
-// core it draws from one number more than there are records, and draws again when
-// nothing is there.
+// scrambled is a Zipf distribution whose popular records are scattered over all. Like YCSB's core it draws from one
+// number more than there are records, and draws again for a record that does not exist.
 type scrambled struct {
 	zipf    zipf
 	space   int64

@@ -8,9 +8,10 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/database"
+	"plimsoll/internal/workload"
 )
 
-// Load is what a workload asks for, and of which database.
+// Load describes a workload's operations, and its database.
 type Load struct {
 	Mix          Mix
 	Distribution Distribution
@@ -18,71 +19,88 @@ type Load struct {
 
 	Clients int           // of each instance: connections, each with one operation at a time
 	Think   time.Duration // that a client waits after an operation before its next
-	Open    bool          // operations begin at a rate, whatever the server does
+	Open    bool          // operations start at a fixed rate, regardless of the server
 }
 
 // OpenLoad is a load of an open loop.
 type OpenLoad struct {
 	Rate float64 // operations per second that begin
-	// Family is what loads have in common that differ in their rate alone.
+	// Family is equal for loads that differ only in their rate.
 	Family string
 }
 
 // OpenOf returns the open loop of a workload's declaration, as a result keeps it. ok is false for
 // a closed loop, and where the declaration cannot be read.
 func OpenOf(declared string) (o OpenLoad, ok bool) {
-	_, ok = LoadOf(declared)
-	if !ok {
+	d, ok := readDeclared(declared)
+	if !ok || d.Rate == 0 {
 		return o, false
 	}
+	o.Rate = d.Rate
+	o.Family, ok = without(declared, "rate")
+	return o, ok
+}
+
+// FamilyOf returns a workload's declaration without its number of clients: equal for workloads that differ only in
+// that. ok is false for an open loop, and where the declaration cannot be read.
+func FamilyOf(declared string) (family string, ok bool) {
+	d, ok := readDeclared(declared)
+	if !ok || d.Rate > 0 {
+		return "", false
+	}
+	return without(declared, "threads")
+}
+
+// without returns a declaration without a key.
+func without(declared, key string) (text string, ok bool) {
 	others := map[string]yaml.Node{}
-	err := yaml.Unmarshal([]byte(declared), &others)
-	rate := others["rate"]
-	if err != nil || rate.Decode(&o.Rate) != nil || !(o.Rate > 0) {
-		return o, false
+	err := yaml.Unmarshal([]byte(workload.DeclaredWithUnits(declared)), &others)
+	if err != nil {
+		return "", false
 	}
-	delete(others, "rate")
+	delete(others, key)
 	family, err := yaml.Marshal(others) // its keys in the order of the alphabet
-	o.Family = string(family)
-	return o, err == nil
+	return string(family), err == nil
 }
 
 // LoadOf returns the load of a workload's declaration, as a result keeps it. The
 // database need not be one that this program knows. ok is false where the declaration
 // cannot be read.
 func LoadOf(declared string) (l Load, ok bool) {
-	var doc yaml.Node
-	err := yaml.Unmarshal([]byte(declared), &doc)
-	if err != nil || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
+	d, ok := readDeclared(declared)
+	if !ok {
 		return l, false
 	}
-	d := newDecoder(name, parameters, nil)
-	if slices.ContainsFunc(doc.Content[0].Content, func(n *yaml.Node) bool { return n.Value == "warehouses" }) {
-		d = newDecoder(tpcc, tpccParameters, nil)
-	}
-	d.mapping(doc.Content[0])
-	mix := d.p.mix()
-	if d.warehouses > 0 {
-		mix = tpccMix
-	}
-	if len(d.problems) > 0 || len(mix) == 0 {
-		return l, false
-	}
-	l = Load{Mix: mix, Distribution: d.p.distribution(), Database: database.All()[0].Name,
-		Clients: d.p.Threads, Think: time.Duration(d.p.Think), Open: d.p.Rate > 0}
+	l = Load{Mix: d.mix(), Distribution: d.distribution(), Database: database.All()[0].Name,
+		Clients: d.Threads, Think: d.Think, Open: d.Rate > 0}
 	switch {
 	case d.named == nil:
 	case d.named.Kind == yaml.ScalarNode:
 		l.Database = d.named.Value
-	case d.named.Kind == yaml.MappingNode && len(d.named.Content) == 2:
-		l.Database = d.named.Content[0].Value
 	default:
-		return l, false
+		l.Database = d.named.Content[0].Value
 	}
 	return l, true
 }
 
-// Called is what YCSB calls the operations of a load: A to F; "" for another mix.
+// readDeclared reads a declaration, except for the parameters of its database.
+func readDeclared(declared string) (d *decoder, ok bool) {
+	var doc yaml.Node
+	err := yaml.Unmarshal([]byte(declared), &doc)
+	if err != nil || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
+		return nil, false
+	}
+	d = newDecoder(name, nil)
+	if slices.ContainsFunc(doc.Content[0].Content, func(n *yaml.Node) bool { return n.Value == "warehouses" }) {
+		d = newDecoder(tpcc, nil)
+	}
+	d.read(workload.WithUnits(doc.Content[0]))
+	named := d.named == nil || d.named.Kind == yaml.ScalarNode ||
+		d.named.Kind == yaml.MappingNode && len(d.named.Content) == 2
+	return d, named && len(d.Problems) == 0 && len(d.mix()) > 0
+}
+
+// Called returns YCSB's name for the load's operations: A to F; "" for another mix.
 func (l Load) Called() string {
 	var called []string
 	for name, of := range presets {

@@ -2,6 +2,7 @@ package ycsb_test
 
 import (
 	"testing"
+	"time"
 
 	"plimsoll/internal/workload/ycsb"
 )
@@ -19,6 +20,9 @@ func TestLoadOfADeclaration(t *testing.T) {
 		if !ok || l.Called() != want.called || l.Database != want.database {
 			t.Errorf("%s is %+v, %t, called %q", declared, l, ok, l.Called())
 		}
+	}
+	if l, ok := ycsb.LoadOf("{workload: C, records: 5, think: 3, runtime: 5}"); !ok || l.Think != 3*time.Second {
+		t.Errorf("a time in seconds is %+v, %t", l, ok)
 	}
 	for _, declared := range []string{"", "7", "{records: 1000}", "{workload: Q, records: 1}", "[global]\nrw=read",
 		"{workload: A, records: 1, database: [a, b]}"} {
@@ -41,6 +45,12 @@ func TestOpenLoopOfADeclaration(t *testing.T) {
 	a, b := of("{workload: C, records: 1000, rate: 200}"), of("{rate: 1e3, records: 1000, workload: C}")
 	if a.Rate != 200 || b.Rate != 1000 || a.Family != b.Family {
 		t.Errorf("%+v and %+v", a, b)
+	}
+	// Older versions took numbers for seconds, and numbers had no k.
+	c := of("{workload: C, records: 1000, rate: 2k, timeout: 4}")
+	d := of("{timeout: 4s, workload: C, records: 1000, rate: 1}")
+	if c.Rate != 2000 || c.Family != d.Family {
+		t.Errorf("%+v and %+v", c, d)
 	}
 	for _, other := range []string{"{workload: B, records: 1000, rate: 200}", "{workload: C, records: 999, rate: 200}",
 		"{workload: C, records: 1000, rate: 200, threads: 8}",

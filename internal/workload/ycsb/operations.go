@@ -23,21 +23,35 @@ const (
 	StockLevel  = "stock-level"
 )
 
+// The operations on files, likewise. A file is created with its bytes; fsync is of one that was created; open reads and
+// closes it, too.
+const (
+	Create = "create"
+	Fsync  = "fsync"
+	Stat   = "stat"
+	Open   = "open"
+	Unlink = "unlink"
+)
+
 // ofRecords are YCSB's operations, in the order of tables.
 var ofRecords = []string{Read, Update, Insert, Scan, ReadModifyWrite}
 
-// Names are all operations, in the order of tables.
-var Names = slices.Concat(ofRecords, []string{NewOrder, Payment, OrderStatus, Delivery, StockLevel})
+// OfFiles are the operations on files, in the order in which a file meets them.
+var OfFiles = []string{Create, Fsync, Stat, Open, Unlink}
 
-// Mix is what share of the operations each kind is, by name.
+// Names are all operations, in the order of tables.
+var Names = slices.Concat(ofRecords, []string{NewOrder, Payment, OrderStatus, Delivery, StockLevel},
+	OfFiles)
+
+// Mix maps kinds of operations to their shares, by name.
 type Mix map[string]float64
 
 // preset is a workload that has a name.
 type preset struct {
-	mix          Mix
-	distribution Distribution
-	maxScan      int
-	whole        bool // an update is of all fields
+	mix              Mix
+	distribution     Distribution
+	maxScan          int
+	updatesAllFields bool // an update replaces all fields
 }
 
 // presets are YCSB's workloads A to F, and the writes and reads of cassandra-stress, which are of
@@ -66,7 +80,7 @@ type Operation struct {
 	Write   int   // field that is written, as Field is
 }
 
-// Operations are those of one thread. One goroutine uses them.
+// Operations generates the operations of one thread. It is not safe for concurrent use.
 type Operations struct {
 	plan    *Plan
 	random  *rand.Rand

@@ -8,19 +8,17 @@ import (
 	"math"
 	"slices"
 
-	"plimsoll/internal/hist"
+	"plimsoll/internal/result/hist"
 )
 
-// Line is one line of the generator's output: what it did since the line before. The
-// last line of all has End.
+// Line is one line of the generator's output: counts since the line before. The last line of all has End.
 type Line struct {
 	Seconds    float64 `json:"seconds"`
 	Ramp       bool    `json:"ramp,omitempty"` // it is not measured
 	Rest       bool    `json:"rest,omitempty"` // no whole interval: what came after the last one
 	Operations []Done  `json:"operations,omitempty"`
 
-	// Lag is how much later operations began than they were to, where a connection was
-	// free in time: the generator's own lateness.
+	// Lag is how late operations began although a connection was free in time: the generator's own delay.
 	Lag Latencies `json:"lag,omitzero"`
 
 	UserSeconds   float64 `json:"user_seconds,omitempty"` // of the generator's processor time
@@ -29,7 +27,7 @@ type Line struct {
 	End *End `json:"end,omitempty"`
 }
 
-// Done is what was done of one operation.
+// Done counts one kind of operation.
 type Done struct {
 	Name     string `json:"name"`
 	Count    uint64 `json:"count"`              // without an error
@@ -53,17 +51,19 @@ type Latencies struct {
 // IsZero reports whether there is no latency.
 func (l Latencies) IsZero() bool { return len(l.Bins) == 0 }
 
-// End is what is known at the end.
+// End holds the totals at the end.
 type End struct {
 	Seed    uint64 `json:"seed"`
 	CPUs    int    `json:"cpus"` // that the generator may use
 	Threads int    `json:"threads"`
-	Stopped bool   `json:"stopped,omitempty"` // it was asked to end before its time
+	Stopped bool   `json:"stopped,omitempty"` // asked to end before its time
 	// operations of an open loop whose time had come, and that had not begun: all
 	// connections waited for answers
 	Overdue uint64 `json:"overdue,omitempty"`
-	// by how much the next of them was late, in seconds
+	// delay of the first operation that had not begun, in seconds
 	Behind float64 `json:"behind_seconds,omitempty"`
+	// time to write back what operations on files had left in memory, after their time was over
+	FlushSeconds float64 `json:"flush_seconds,omitempty"`
 	// one error of those that there were
 	Error string `json:"error,omitempty"`
 }
@@ -74,7 +74,7 @@ const (
 	maxBins = 1 << 16
 )
 
-// ReadLine reads one line, and refuses what the generator cannot have written.
+// ReadLine parses one line. It refuses lines that the generator cannot have written.
 func ReadLine(text []byte) (l Line, err error) {
 	if len(text) > maxLine {
 		return l, fmt.Errorf("a line has more than %d bytes", maxLine)
@@ -88,7 +88,7 @@ func ReadLine(text []byte) (l Line, err error) {
 
 func (l *Line) check() error {
 	for _, x := range []float64{l.Seconds, l.UserSeconds, l.SystemSeconds} {
-		if !(x >= 0 && x < 1e9) {
+		if !seconds(x) {
 			return fmt.Errorf("%v is no time", x)
 		}
 	}
@@ -104,21 +104,23 @@ func (l *Line) check() error {
 		if d.Count > 0 && d.Total.IsZero() {
 			return fmt.Errorf("%s: %d without a latency", d.Name, d.Count)
 		}
-		if d.Timeouts > d.Errors || d.Count > most || d.Errors > most || d.Bytes > most || d.Retries > most {
+		if d.Timeouts > d.Errors || d.Count > maxCount || d.Errors > maxCount || d.Bytes > maxCount || d.Retries > maxCount {
 			return fmt.Errorf("%s: its counters cannot be", d.Name)
 		}
 	}
-	if l.End != nil && (l.End.CPUs < 1 || l.End.Threads < 1 || !(l.End.Behind >= 0 && l.End.Behind < 1e9)) {
+	if l.End != nil && (l.End.CPUs < 1 || l.End.Threads < 1 || !seconds(l.End.Behind) || !seconds(l.End.FlushSeconds)) {
 		return errors.New("its end cannot be")
 	}
 	return l.Lag.check(0)
 }
 
-// most is more than any counter can reach, and leaves room to add them up.
-const most = 1 << 53
+// seconds reports whether a number can be a time.
+func seconds(x float64) bool { return x >= 0 && x < 1e9 }
 
-// check tells why a histogram cannot be; of so many latencies, or none, or any if
-// count is 0.
+// maxCount is more than any counter can reach, and leaves room for sums.
+const maxCount = 1 << 53
+
+// check returns an error for an invalid histogram. It must have count latencies or none; any number if count is 0.
 func (l *Latencies) check(count uint64) error {
 	if l.IsZero() {
 		return nil
@@ -128,7 +130,7 @@ func (l *Latencies) check(count uint64) error {
 	}
 	sum, before := uint64(0), uint64(0)
 	for i, b := range l.Bins {
-		if i > 0 && b[0] <= before || b[0] > math.MaxInt64 || b[1] == 0 || b[1] > most || sum > most {
+		if i > 0 && b[0] <= before || b[0] > math.MaxInt64 || b[1] == 0 || b[1] > maxCount || sum > maxCount {
 			return errors.New("the bins of its latencies cannot be")
 		}
 		sum, before = sum+b[1], b[0]
@@ -210,7 +212,7 @@ func (l *Line) Add(other *Line) {
 	}
 }
 
-// count is how many operations were completed.
+// count returns the number of completed operations.
 func (l *Line) count() (n uint64) {
 	for _, d := range l.Operations {
 		n += d.Count

@@ -17,10 +17,13 @@ import (
 // Plan is all that the generator has to know: what to do, at which pace, for how
 // long, and where the database answers. A step has it as a file.
 type Plan struct {
-	Client  string            `json:"client"`            // that speaks to the database
+	Client  string            `json:"client"`            // client for the database
 	Options map[string]string `json:"options,omitempty"` // of the client's
 	At      database.Address  `json:"at"`                // where it answers; a socket is in the working directory
 	Dataset database.Dataset  `json:"dataset"`
+
+	// Files takes the place of a database, and of all that is about records.
+	Files *Files `json:"files,omitempty"`
 
 	Mix           Mix          `json:"mix"`
 	Distribution  Distribution `json:"distribution"`
@@ -47,13 +50,52 @@ type Plan struct {
 	Gate   string `json:"gate,omitempty"` // base name of a file to read before it begins; "" for none
 	Output string `json:"output"`         // base name
 
-	// Settings are names of options that a server which is to answer is asked for.
+	// Settings are names of options whose values are read from the server once it answers.
 	Settings []string `json:"settings,omitempty"`
-	// Patience is how long a server that is to answer may take until it does.
+	// Patience bounds the wait for the server's first answer.
 	Patience time.Duration `json:"patience,omitempty"`
 }
 
-// Open reports whether operations begin at a rate, whatever the server does.
+// Files are small files that threads make and look at, each thread in a directory of its own. Their number stays the
+// same: a thread unlinks its oldest file for each that it creates.
+type Files struct {
+	Dir     string  `json:"dir"`     // it has the threads' directories; as the generator sees it
+	Count   int     `json:"count"`   // of all threads together
+	Bytes   int     `json:"bytes"`   // of each
+	Lookups float64 `json:"lookups"` // share of operations that stat or open a file, half of them each
+	Fsync   bool    `json:"fsync"`   // each file that is created
+}
+
+// Of returns how many of the files a thread has.
+func (f *Files) Of(thread, threads int) int {
+	n := f.Count / threads
+	if thread < f.Count%threads {
+		n++
+	}
+	return n
+}
+
+// Bounds of files.
+const (
+	MaxFiles     = 1_000_000
+	MaxFileBytes = 16 << 20
+)
+
+func (f *Files) check(threads int) error {
+	switch {
+	case f.Dir == "":
+		return errors.New("the directory of the files is missing")
+	case f.Count < threads || f.Count > MaxFiles:
+		return fmt.Errorf("count is %d, and is to be from %d, the number of threads, to %d", f.Count, threads, MaxFiles)
+	case f.Bytes < 0 || f.Bytes > MaxFileBytes:
+		return fmt.Errorf("bytes is %d, and is to be from 0 to %d", f.Bytes, MaxFileBytes)
+	case !share(f.Lookups):
+		return fmt.Errorf("lookups is %v, and is to be from 0 to 1", f.Lookups)
+	}
+	return nil
+}
+
+// Open reports whether operations start at a fixed rate, regardless of the server.
 func (p *Plan) Open() bool { return p.Rate > 0 }
 
 // Bounds of a plan. They hold for experiment files too.
@@ -95,22 +137,21 @@ func (p *Plan) check() error {
 	within := func(what string, n, low, high int64) {
 		wrong(n < low || n > high, "%s is %d, and is to be from %d to %d", what, n, low, high)
 	}
-	if err := p.At.Check(); err != nil {
-		problems = append(problems, err)
-	}
 	base("gate", p.Gate)
 	base("output", p.Output)
-	wrong(p.Client == "" || p.Output == "", "client or output is missing")
-	if err := p.Dataset.Check(); err != nil {
-		problems = append(problems, err)
+	wrong(p.Output == "", "output is missing")
+	least := minTime // of a timeout
+	if p.Files != nil {
+		problems, least = append(problems, p.Files.check(p.Threads)), 0
+		wrong(p.Open() || p.Think > 0, "files are worked on in a closed loop, without think time")
+	} else {
+		problems = append(problems, p.At.Check(), p.Dataset.Check(), p.Mix.check())
+		wrong(p.Client == "", "client is missing")
+		wrong(!p.Distribution.isValid(), "distribution is %q, and is to be one of %v", p.Distribution, distributions)
+		wrong(!share(p.HotSet) || !share(p.HotOperations), "hot_set and hot_operations are to be from 0 to 1")
+		within("max_scan", int64(p.MaxScan), 0, maxScan)
+		wrong(p.Mix[Scan] > 0 && p.MaxScan < 1, "max_scan is missing")
 	}
-	if err := p.Mix.check(); err != nil {
-		problems = append(problems, err)
-	}
-	wrong(!p.Distribution.known(), "distribution is %q, and is to be one of %v", p.Distribution, distributions)
-	wrong(!share(p.HotSet) || !share(p.HotOperations), "hot_set and hot_operations are to be from 0 to 1")
-	within("max_scan", int64(p.MaxScan), 0, maxScan)
-	wrong(p.Mix[Scan] > 0 && p.MaxScan < 1, "max_scan is missing")
 	within("threads", int64(p.Threads), 1, maxThreads)
 	within("retries", int64(p.Retries), 0, maxRetries)
 	wrong(!(p.Rate >= 0 && p.Rate <= maxRate), "rate is %v, and is to be from 0 to %v", p.Rate, maxRate)
@@ -120,7 +161,7 @@ func (p *Plan) check() error {
 		time time.Duration
 		low  time.Duration
 	}{
-		{"think", p.Think, 0}, {"timeout", p.Timeout, minTime}, {"ramp", p.Ramp, 0}, {"runtime", p.Runtime, minTime},
+		{"think", p.Think, 0}, {"timeout", p.Timeout, least}, {"ramp", p.Ramp, 0}, {"runtime", p.Runtime, minTime},
 		{"sample", p.Sample, 0}, {"patience", p.Patience, 0},
 	} {
 		wrong(t.time < t.low || t.time > maxTime, "%s is %v, and is to be from %v to %v", t.what, t.time, t.low, maxTime)
@@ -131,7 +172,7 @@ func (p *Plan) check() error {
 
 func share(x float64) bool { return x >= 0 && x <= 1 }
 
-// check tells what is wrong with a mix.
+// check returns an error for an invalid mix.
 func (m Mix) check() error {
 	sum := 0.0
 	for name, share := range m {
@@ -149,8 +190,8 @@ func (m Mix) check() error {
 	return nil
 }
 
-// text returns the plan as a step has it.
-func (p *Plan) text() []byte {
+// Text returns the plan as a step has it.
+func (p *Plan) Text() []byte {
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		panic(err) // it holds nothing that JSON cannot write

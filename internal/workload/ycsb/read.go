@@ -6,18 +6,24 @@ import (
 	"fmt"
 	"strings"
 
-	"plimsoll/internal/hist"
-	"plimsoll/internal/plural"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 	"plimsoll/internal/workload"
 )
 
-// reader reads what the generator left.
+// reader parses the output of the generator.
 type reader struct {
 	threads int
 	rate    float64 // of an open loop; 0 for a closed one
+	files   bool    // operations are on files: the processors work for the file system
+}
+
+// WatchFiles follows a generator that works on files.
+func WatchFiles(threads int) workload.Watch {
+	return &watch{reader: reader{threads: threads, files: true}}
 }
 
 // read returns the measurement of an output.
@@ -27,9 +33,8 @@ func (r reader) read(text []byte, exit workload.Exit) (result.Measurement, error
 	return w.Read(exit, 0)
 }
 
-// ended tells why a generator that ended like this has measured nothing; nil when it
-// ended well.
-func (r reader) ended(exit workload.Exit) *problem.Problem {
+// exitProblem returns the problem of a generator that ended without a measurement; nil when it ended well.
+func (r reader) exitProblem(exit workload.Exit) *problem.Problem {
 	said := strings.TrimPrefix(lastLine(exit.Stderr), "plimsoll: ")
 	switch {
 	case exit.OOMKilled:
@@ -61,11 +66,11 @@ func lastLine(text string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// measurement is what was done in the lines that are added up in l.
+// measurement returns the measurement for the lines added up in l.
 func (r reader) measurement(l *Line, end *End, over *tails) (result.Measurement, error) {
 	m := result.Measurement{Seconds: l.Seconds}
 	if l.count() == 0 {
-		return m, r.nothing(l, end)
+		return m, r.noOperations(l, end)
 	}
 	if l.Seconds > 0 {
 		each := l.Seconds * float64(end.Threads)
@@ -85,8 +90,8 @@ func (r reader) measurement(l *Line, end *End, over *tails) (result.Measurement,
 	return m, nil
 }
 
-// nothing says why not one operation was completed.
-func (r reader) nothing(l *Line, end *End) error {
+// noOperations returns the reason why no operation completed.
+func (r reader) noOperations(l *Line, end *End) error {
 	errs := uint64(0)
 	for _, d := range l.Operations {
 		errs += d.Errors
@@ -119,6 +124,8 @@ const (
 	busy = 0.9 // of the processors that it may use
 	late = 0.1 // of the 99th percentile that it measured
 
+	leftShare = 0.25 // of the measured time, to write back what operations on files left
+
 	overload = 0.05 // seconds by which an operation waits for a connection at the end
 )
 
@@ -130,7 +137,7 @@ func busyCPU(l *Line, end *End) float64 {
 	return min(1, (l.UserSeconds+l.SystemSeconds)/l.Seconds/float64(end.CPUs))
 }
 
-// openLoop is how an open loop went.
+// openLoop returns the results of an open loop.
 func (r reader) openLoop(l *Line, end *End, m result.Measurement, over *tails) *result.OpenLoop {
 	lag, _ := hist.Percentile(l.Lag.histogram().Bins, 99)
 	total, _ := hist.Percentile(m.Latency(result.Total).Bins, 99)
@@ -142,12 +149,17 @@ func (r reader) openLoop(l *Line, end *End, m result.Measurement, over *tails) *
 	return open
 }
 
-// notes are what speaks against a measurement.
+// notes returns reasons to doubt a measurement.
 func (r reader) notes(l *Line, end *End, m result.Measurement) (notes []string) {
 	share := busyCPU(l, end)
-	if share > busy {
+	if share > busy && !r.files {
 		notes = append(notes, fmt.Sprintf("the load generator was itself the bottleneck: it used %s of %s that it may use; "+
 			"give it more, or a lower load", units.Percent(share), plural.Count(end.CPUs, "CPU")))
+	}
+	if end.FlushSeconds > leftShare*l.Seconds {
+		notes = append(notes, fmt.Sprintf("what the operations had left in the page cache and the journal took %s to write "+
+			"back after the %s measured: the device was behind", units.Latency(end.FlushSeconds*1e9),
+			units.Latency(l.Seconds*1e9)))
 	}
 	if open := m.OpenLoop; open != nil {
 		total, _ := hist.Percentile(m.Latency(result.Total).Bins, 99)
@@ -176,11 +188,11 @@ func (r reader) notes(l *Line, end *End, m result.Measurement) (notes []string) 
 type watch struct {
 	reader  reader
 	pending []byte // appended, and not yet looked at
-	damaged error  // of the first line that cannot be read
+	damaged error  // error of the first line that cannot be parsed
 	ramp    Line   // added up
 	blocks  []Line // of WarmupUnit intervals each, added up; the last one may go on
 	samples int    // in the last block
-	over    tails  // of an open loop
+	tails   tails  // of an open loop
 	end     *End
 }
 
@@ -203,7 +215,7 @@ func (w *watch) Feed(appended []byte) (rates []float64) {
 	}
 }
 
-// line takes a whole line.
+// line handles a whole line.
 func (w *watch) line(text []byte) (rate float64, ok bool) {
 	if w.damaged != nil {
 		return 0, false
@@ -226,7 +238,7 @@ func (w *watch) line(text []byte) (rate float64, ok bool) {
 	}
 	w.blocks[len(w.blocks)-1].Add(&l)
 	if w.reader.rate > 0 && !l.Rest {
-		w.over.add(&l)
+		w.tails.add(&l)
 	}
 	if l.Rest || l.Seconds == 0 {
 		return 0, false // what happened within a moment is no rate like the others
@@ -237,18 +249,18 @@ func (w *watch) line(text []byte) (rate float64, ok bool) {
 
 // Whole implements workload.Watch.
 func (w *watch) Whole(exit workload.Exit) (result.Measurement, error) {
-	return w.measured(exit, &w.ramp, w.blocks)
+	return w.measure(exit, &w.ramp, w.blocks)
 }
 
 // Read implements workload.Watch.
 func (w *watch) Read(exit workload.Exit, warmup int) (result.Measurement, error) {
-	return w.measured(exit, nil, w.blocks[min(warmup/workload.WarmupUnit, len(w.blocks)):])
+	return w.measure(exit, nil, w.blocks[min(warmup/workload.WarmupUnit, len(w.blocks)):])
 }
 
-// measured adds up lines.
-func (w *watch) measured(exit workload.Exit, ramp *Line, blocks []Line) (result.Measurement, error) {
+// measure returns the measurement for the sum of lines.
+func (w *watch) measure(exit workload.Exit, ramp *Line, blocks []Line) (result.Measurement, error) {
 	none := result.Measurement{}
-	failed := w.reader.ended(exit)
+	failed := w.reader.exitProblem(exit)
 	if failed != nil {
 		return none, failed
 	}
@@ -270,7 +282,7 @@ func (w *watch) measured(exit workload.Exit, ramp *Line, blocks []Line) (result.
 	for i := range blocks {
 		sum.Add(&blocks[i])
 	}
-	return w.reader.measurement(&sum, w.end, &w.over)
+	return w.reader.measurement(&sum, w.end, &w.tails)
 }
 
 // Final implements workload.Watch: the lines added up, which are an output like the

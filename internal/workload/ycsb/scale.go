@@ -13,7 +13,7 @@ func (w *driven) scale(jobs int, bytes int64) (workload.Workload, error) {
 	if jobs > 0 {
 		values["threads"] = strconv.Itoa(jobs)
 	}
-	if bytes > 0 && w.warehouses > 0 {
+	if bytes > 0 && w.Warehouses > 0 {
 		each := w.dataset().RecordBytes()
 		values["warehouses"] = strconv.FormatInt((bytes-1)/each+1, 10)
 	} else if bytes > 0 {
@@ -25,7 +25,7 @@ func (w *driven) scale(jobs int, bytes int64) (workload.Workload, error) {
 		return nil, err
 	}
 	read := decode
-	if w.warehouses > 0 {
+	if w.Warehouses > 0 {
 		read = decodeTPCC
 	}
 	scaled, problems := read(declared, w.all)
@@ -34,7 +34,7 @@ func (w *driven) scale(jobs int, bytes int64) (workload.Workload, error) {
 
 // records returns those of each server; none of TPC-C, which counts warehouses.
 func (w *driven) records() workload.Records {
-	if w.warehouses > 0 {
+	if w.Warehouses > 0 {
 		return workload.Records{}
 	}
 	d := w.dataset()

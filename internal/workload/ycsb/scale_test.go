@@ -1,6 +1,9 @@
 package ycsb_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // Threads and records are what a host is fitted by; the rest stays as it was declared.
 func TestScale(t *testing.T) {
@@ -26,6 +29,10 @@ func TestScale(t *testing.T) {
 		if got := scaled.Info().Summary; got != c.summary {
 			t.Errorf("%d jobs, %d bytes: %s", c.jobs, c.bytes, got)
 		}
+	}
+	open, err := mustDecode(t, "{workload: C, records: 1000, rate: 50}").Abilities().Scaling.To(8, 0)
+	if err != nil || !strings.HasSuffix(open.Info().Summary, "on 8 connections") {
+		t.Errorf("an open loop that did not say its threads is %s, %v", open.Info().Summary, err)
 	}
 	if _, err := scaling.To(100_000, 0); err == nil {
 		t.Error("more threads than there may be")

@@ -13,9 +13,9 @@ import (
 
 	"plimsoll/internal/database"
 	"plimsoll/internal/database/client"
-	"plimsoll/internal/load"
 	"plimsoll/internal/result"
 	"plimsoll/internal/workload"
+	"plimsoll/internal/workload/loadgen"
 	"plimsoll/internal/workload/ycsb"
 )
 
@@ -76,7 +76,7 @@ func driven(t *testing.T, w workload.Workload, timing workload.Timing) (out []by
 		z.known[string(database.Key(nil, number))] = true
 	}
 	var output bytes.Buffer
-	err = load.Run(t.Context(), plan, load.Options{Output: &output,
+	err = loadgen.Run(t.Context(), plan, loadgen.Options{Output: &output,
 		Dial: func(context.Context, string, client.Config) (client.Client, error) { return z, nil }})
 	if err != nil {
 		t.Fatal(err)

@@ -1,10 +1,9 @@
 package ycsb
 
-import "plimsoll/internal/hist"
+import "plimsoll/internal/result/hist"
 
-// mostTails is how many intervals latencies are kept of: of a longer time, neighbouring ones
-// are joined.
-const mostTails = 64
+// maxTails bounds the number of intervals with latencies: over a longer time, neighbouring ones are merged.
+const maxTails = 64
 
 // tails are the latencies of an open loop over time. The zero value has none.
 type tails struct {
@@ -25,7 +24,7 @@ func (t *tail) add(other *tail) {
 	t.total.add(&other.total)
 }
 
-// add adds what a line says of one sample.
+// add adds the latencies of one sample.
 func (t *tails) add(l *Line) {
 	t.each = max(1, t.each)
 	one := tail{seconds: l.Seconds}
@@ -38,15 +37,15 @@ func (t *tails) add(l *Line) {
 		return
 	}
 	t.whole, t.last, t.lines = append(t.whole, t.last), tail{}, 0
-	if len(t.whole) < mostTails {
+	if len(t.whole) < maxTails {
 		return
 	}
-	for i := range mostTails / 2 {
+	for i := range maxTails / 2 {
 		joined := t.whole[2*i]
 		joined.add(&t.whole[2*i+1])
 		t.whole[i] = joined
 	}
-	t.whole, t.each = t.whole[:mostTails/2], 2*t.each
+	t.whole, t.each = t.whole[:maxTails/2], 2*t.each
 }
 
 // percentiles returns the 99th percentile of each whole interval in ns, 0 for one in which

@@ -18,16 +18,12 @@ import (
 // driven is a declared workload and the server that it drives.
 type driven struct {
 	Params
-	ramp *time.Duration  // nil: the experiment's
-	name string          // of the kind of workload
-	kind database.Kind   // of the server
-	all  []database.Kind // that there are
-	// warehouses of TPC-C; 0 for records
-	warehouses int
-	checked    bool // their consistency is looked at after each trial
-	server     database.Server
-	replace    bool // whatever has the name of the schema that is made elsewhere
-	declared   string
+	name     string          // of the kind of workload
+	kind     database.Kind   // of the server
+	all      []database.Kind // kinds of databases
+	server   database.Server
+	replace  bool // replace an existing schema of that name elsewhere
+	declared string
 }
 
 // Info implements workload.Workload.
@@ -46,10 +42,10 @@ func (w *driven) NeedBytes() int64 { return w.server.NeedBytes(w.dataset(), !w.r
 func (w *driven) Timing(experiment workload.Timing) workload.Timing {
 	t := experiment
 	if w.Runtime > 0 {
-		t.Runtime = time.Duration(w.Runtime)
+		t.Runtime = w.Runtime
 	}
-	if w.ramp != nil {
-		t.Ramp = *w.ramp
+	if w.Ramp != nil {
+		t.Ramp = *w.Ramp
 	}
 	return t
 }
@@ -76,7 +72,7 @@ func (w *driven) content() string {
 		d.FieldBytes, d.Seed)
 }
 
-// data is where the server's data is on a target.
+// data returns the directory of the server's data on a target.
 func (w *driven) data(t workload.Target) string { return path.Join(t.Path, w.Layout()) }
 
 // Prepare loads the records. Read understands the step's outputs too, and explains
@@ -125,8 +121,8 @@ func (w *driven) fits(target workload.Target) error {
 	return nil
 }
 
-// contained refuses a stack without containers for a server that runs from an image.
-func (w *driven) contained(target workload.Target) error {
+// checkContained returns an error for a stack without containers if the server runs from an image.
+func (w *driven) checkContained(target workload.Target) error {
 	if w.server.Image() == nil || target.Container {
 		return nil
 	}
@@ -138,11 +134,11 @@ func (w *driven) Drive(target workload.Target, t workload.Timing) (*workload.Ste
 	if err := w.fits(target); err != nil {
 		return nil, err
 	}
-	if err := w.contained(target); err != nil {
+	if err := w.checkContained(target); err != nil {
 		return nil, err
 	}
 	plan := w.plan()
-	w.addressed(&plan)
+	w.setAddress(&plan)
 	plan.Gate = gateName
 	plan.Ramp, plan.Runtime, plan.Sample = t.Ramp, t.Runtime, t.Sample
 	if plan.Open() {
@@ -153,9 +149,11 @@ func (w *driven) Drive(target workload.Target, t workload.Timing) (*workload.Ste
 	}
 	step := &workload.Step{
 		Argv:    w.generate(workload.ScratchDir + "/" + planName),
-		Files:   map[string][]byte{planName: plan.text(), gateName: []byte("go\n")},
+		Files:   map[string][]byte{planName: plan.Text(), gateName: []byte("go\n")},
 		Outputs: []string{outputName},
 		Gate:    gateName,
+
+		Credentials: w.server.Address().Credentials,
 	}
 	if t.Sample > 0 {
 		step.Live = outputName
@@ -163,8 +161,8 @@ func (w *driven) Drive(target workload.Target, t workload.Timing) (*workload.Ste
 	return step, nil
 }
 
-// addressed says in a plan where the server is, and who speaks to it.
-func (w *driven) addressed(plan *Plan) {
+// setAddress sets the server's address and client in a plan.
+func (w *driven) setAddress(plan *Plan) {
 	by := w.server.Client()
 	plan.Client, plan.Options, plan.At = by.Name, by.Options, w.server.Address()
 }
@@ -184,26 +182,29 @@ func (w *driven) makes() string {
 // fill is the process that makes a schema elsewhere and fills it.
 func (w *driven) fill() workload.Step {
 	plan := w.plan()
-	w.addressed(&plan)
+	w.setAddress(&plan)
 	plan.Runtime, plan.Output = minTime, outputName
 	if w.replace {
 		plan.Options = maps.Clone(plan.Options)
 		plan.Options[database.ReplaceOption] = "true"
 	}
 	return workload.Step{Argv: w.generate("--load", workload.ScratchDir+"/"+fillName),
-		Files: map[string][]byte{fillName: plan.text()}}
+		Credentials: w.server.Address().Credentials, Files: map[string][]byte{fillName: plan.Text()}}
 }
 
 // readOnly reports whether the records stay as they are. Of TPC-C's transactions most write.
 func (w *driven) readOnly() bool {
 	mix := w.mix()
-	return w.warehouses == 0 && mix[Update]+mix[Insert]+mix[ReadModifyWrite] == 0
+	return w.Warehouses == 0 && mix[Update]+mix[Insert]+mix[ReadModifyWrite] == 0
 }
 
 // generate is the command line of the generator, which has to be told where a server is that has
 // a network of its own.
 func (w *driven) generate(args ...string) []string {
 	argv := []string{workload.Self, "generate"}
+	if w.server.Address().Credentials != "" {
+		argv = append(argv, "--secret")
+	}
 	if w.server.Address().Port > 0 {
 		argv = append(argv, "--network", workload.NetworkFile)
 	}
@@ -215,13 +216,13 @@ func (w *driven) Abilities() workload.Abilities {
 	if w.elsewhere() {
 		return workload.Abilities{
 			Watch: func(workload.Timing) workload.Watch { return &watch{reader: w.reader()} },
-			Elsewhere: &workload.Elsewhere{Server: w.server.Address().Remote, Makes: w.makes(),
-				Replace: func() { w.replace = true }},
+			Elsewhere: &workload.Elsewhere{Server: w.server.Address().Remote, Credentials: w.server.Address().Credentials,
+				Makes: w.makes(), Replace: func() { w.replace = true }},
 		}
 	}
 	served := w.server.Serve("")
 	var check func(workload.Target) (*workload.Step, error)
-	if w.checked {
+	if w.Check {
 		check = w.check
 	}
 	return workload.Abilities{
@@ -245,13 +246,13 @@ func (w *driven) Abilities() workload.Abilities {
 			},
 			Ready: func(workload.Target) (*workload.Step, error) {
 				plan := w.plan()
-				w.addressed(&plan)
+				w.setAddress(&plan)
 				plan.Settings = slices.Sorted(maps.Keys(w.server.Settings()))
 				plan.Runtime, plan.Patience, plan.Output = minTime, served.Awaited(), answeredName
 				return &workload.Step{
 					Name: "ready", Patience: plan.Patience,
 					Argv:  w.generate("--wait", workload.ScratchDir+"/"+readyName),
-					Files: map[string][]byte{readyName: plan.text()}, Outputs: []string{answeredName},
+					Files: map[string][]byte{readyName: plan.Text()}, Outputs: []string{answeredName},
 				}, nil
 			},
 			Said: func(outputs map[string][]byte) (string, map[string]string) {
@@ -267,17 +268,18 @@ func (w *driven) Abilities() workload.Abilities {
 // check is the process that looks at TPC-C's consistency conditions.
 func (w *driven) check(workload.Target) (*workload.Step, error) {
 	plan := w.plan()
-	w.addressed(&plan)
+	w.setAddress(&plan)
 	plan.Runtime, plan.Output = minTime, outputName
 	return &workload.Step{
 		Name:  "check",
 		Argv:  w.generate("--check", workload.ScratchDir+"/"+checkName),
-		Files: map[string][]byte{checkName: plan.text()},
+		Files: map[string][]byte{checkName: plan.Text()},
+
+		Credentials: w.server.Address().Credentials,
 	}, nil
 }
 
-// warm has the page cache hold as much of the data as it has room for, before the server
-// starts.
+// warm fills the page cache with as much of the data as fits, before the server starts.
 func (w *driven) warm(target workload.Target) (*workload.Step, error) {
 	if w.Cache == cold {
 		return nil, nil //nolint:nilnil // nothing is to be read
@@ -306,7 +308,7 @@ func (w *driven) reader() reader { return reader{threads: w.Threads, rate: w.Rat
 // latencies grow.
 const openIntervals = 9
 
-// openSample is how often an open loop tells of itself, whether somebody watches or not.
+// openSample returns the interval at which an open loop reports, watched or not.
 func openSample(t workload.Timing) time.Duration {
 	often := max(minTime, (t.Runtime / openIntervals).Truncate(minTime))
 	if t.Sample > 0 {

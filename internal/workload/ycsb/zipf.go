@@ -37,12 +37,12 @@ func (z *zipf) at(u float64) int64 {
 
 func (z *zipf) next(random *rand.Rand) int64 { return z.at(random.Float64()) }
 
-// exact is how many terms of a sum are added up one by one.
-const exact = 1000
+// exactTerms is how many terms of a sum are added up one by one.
+const exactTerms = 1000
 
 var (
 	firstTwo = terms(2)
-	first    = terms(exact)
+	first    = terms(exactTerms)
 )
 
 // terms adds up 1/i^theta for i from 1 to n.
@@ -56,10 +56,10 @@ func terms(n int64) (sum float64) {
 // harmonic is the sum of 1/i^theta for i from 1 to n: beyond the first terms by the
 // Euler-Maclaurin formula, whose error is below 1e-12 there.
 func harmonic(n int64) float64 {
-	if n <= exact {
+	if n <= exactTerms {
 		return terms(n)
 	}
-	a, b := float64(exact), float64(n)
+	a, b := float64(exactTerms), float64(n)
 	f := func(x float64) float64 { return math.Pow(x, -theta) }
 	slope := func(x float64) float64 { return -theta * math.Pow(x, -theta-1) }
 	integral := (math.Pow(b, 1-theta) - math.Pow(a, 1-theta)) / (1 - theta)

@@ -5,60 +5,35 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
 	kubescheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 
-	"plimsoll/kubernetes/limits"
-	"plimsoll/kubernetes/node"
+	"plimsoll/internal/cli/buildinfo"
+	"plimsoll/kubernetes/command"
+	"plimsoll/kubernetes/iofit"
 	"plimsoll/kubernetes/scheduler"
 )
-
-// version is set by the linker.
-var version = "devel"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := root().ExecuteContext(ctx)
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "plimsoll-kubernetes:", err)
+		command.Say(os.Stderr, "plimsoll-kubernetes: %v", err)
 		os.Exit(1)
 	}
 }
 
 func root() *cobra.Command {
-	name := filepath.Base(os.Args[0])
-	if rest, ok := strings.CutPrefix(name, "kubectl-"); ok {
-		name = "kubectl " + rest
-	}
-	c := &cobra.Command{
-		Use:   name,
-		Short: "Let a Kubernetes cluster know what its drives carry",
-		Long: `Pods say what they are and need in annotations, and nodes of which there is a model are
-filled until a limit would break:
-
-    plimsoll.dev/class: orders              of the model, which "plimsoll fit" makes of runs
-    plimsoll.dev/least-throughput: 1500/s   operations a second that it is to do
-    plimsoll.dev/p99-limit: 10ms
-
-docs/kubernetes.md goes from "kubectl apply" to the first report.`,
-		Version: version, SilenceUsage: true, SilenceErrors: true,
-		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
-	}
-	c.AddCommand(schedulerCommand(), extenderCommand(), planCommand(), fleetCommand(), limitsCommand(), nodeCommand())
+	c := command.Root(buildinfo.This(), scheduler.NewRules)
+	c.AddCommand(schedulerCommand(), extenderCommand())
 	return c
 }
 
@@ -72,15 +47,31 @@ func schedulerCommand() *cobra.Command {
 
 func extenderCommand() *cobra.Command {
 	var listen, namespace string
-	var cluster cluster
+	var binds bool
+	var policy scheduler.Policy
+	var cluster command.Cluster
 	c := &cobra.Command{
 		Use:   "extender",
 		Short: "Answer a kube-scheduler that cannot be replaced",
-		Long: `Answers under /filter, /prioritize and /bind, as extenders of kube-scheduler do, and under
-/metrics and /healthz. Whoever reaches it may ask: listen where only the scheduler does.`,
+		Long: `Answers under /filter and /prioritize, as extenders of kube-scheduler do, and under /metrics
+and /healthz. Any program that reaches it may ask. With --bind it answers under /bind as well: whatever program
+reaches it may then bind any pod that waits to any node, past taints and affinity, so it
+listens on a loopback address alone.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := cluster.client()
+			if err := policy.Check(); err != nil {
+				return err
+			}
+			l, err := net.Listen("tcp", listen)
+			if err != nil {
+				return fmt.Errorf("listen on %s: %w (choose another with --listen)", listen, err)
+			}
+			defer l.Close()
+			if at, is := l.Addr().(*net.TCPAddr); binds && (!is || !at.IP.IsLoopback()) {
+				return fmt.Errorf("--bind --listen %s: any program that reaches it could bind pods, so listen on a loopback "+
+					"address, beside the scheduler", listen)
+			}
+			client, err := cluster.Client()
 			if err != nil {
 				return err
 			}
@@ -88,70 +79,18 @@ func extenderCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l, err := net.Listen("tcp", listen)
-			if err != nil {
-				return fmt.Errorf("listen on %s: %w (choose another with --listen)", listen, err)
-			}
+			e.Binds, e.Policy = binds, policy
 			fmt.Fprintf(cmd.ErrOrStderr(), "Answering on http://%s\n", l.Addr())
 			return e.Serve(cmd.Context(), l)
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8787", "`address` to answer on")
-	c.Flags().StringVar(&namespace, "namespace", scheduler.Namespace, "`namespace` of the models")
-	cluster.flags(c)
+	c.Flags().StringVar(&namespace, "namespace", iofit.Namespace, "`namespace` of the models")
+	c.Flags().BoolVar(&binds, "bind", false, "bind pods for whatever program asks, too")
+	c.Flags().StringVar(&policy.Unknown, "unknown", "", "`what` becomes of pods where nobody knows what they would do: "+
+		"Allow or Deny (default: Deny for pods with a limit)")
+	c.Flags().StringSliceVar(&policy.LimitNamespaces, "limit-namespaces", nil,
+		"`namespaces` whose pods keep others away that would break their limits (default: all)")
+	cluster.Flags(c)
 	return c
-}
-
-func limitsCommand() *cobra.Command {
-	var socket, host string
-	c := &cobra.Command{
-		Use:   "limits",
-		Short: "Hold the pods of this node to the limits on devices that they say",
-		Long: `A plugin of NRI: the container runtime (containerd 2, CRI-O) tells it of each container before
-it starts. What a pod's annotation plimsoll.dev/limits says of reads and writes is set for the
-disks that its volumes stand on, and read back; a container that is not held to its limits
-does not start. Runs as root, with the node's control groups and file systems; in a pod,
---host names the volume that has them.`,
-		Example: `  plimsoll-kubernetes limits --socket /var/run/nri/nri.sock`,
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if host != "" {
-				return node.Exec(host, "limits", "--socket="+socket)
-			}
-			return limits.New(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))).Run(cmd.Context(), socket)
-		},
-	}
-	c.Flags().StringVar(&socket, "socket", "", "`path` of the runtime's socket (default /var/run/nri/nri.sock)")
-	c.Flags().StringVar(&host, "host", "", "`directory` that has the node's file systems, in a pod")
-	return c
-}
-
-// cluster is how a cluster is reached.
-type cluster struct {
-	rules     clientcmd.ClientConfigLoadingRules
-	overrides clientcmd.ConfigOverrides
-}
-
-func (k *cluster) flags(c *cobra.Command) {
-	k.rules = *clientcmd.NewDefaultClientConfigLoadingRules()
-	c.Flags().StringVar(&k.rules.ExplicitPath, "kubeconfig", "", "`file` that says how to reach the cluster")
-	c.Flags().StringVar(&k.overrides.CurrentContext, "context", "", "`context` of that file")
-}
-
-func (k *cluster) config() (*rest.Config, error) {
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&k.rules, &k.overrides).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("no cluster is known: %w (name a file with --kubeconfig)", err)
-	}
-	config.QPS, config.Burst, config.UserAgent = 100, 200, "plimsoll-kubernetes/"+version
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	return config, nil
-}
-
-func (k *cluster) client() (*kubernetes.Clientset, error) {
-	config, err := k.config()
-	if err != nil {
-		return nil, err
-	}
-	return kubernetes.NewForConfig(config)
 }

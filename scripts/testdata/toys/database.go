@@ -5,28 +5,30 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/workload"
 )
 
 // toyKind is a database that nc and a file are.
-var toyKind = Kind{Name: "toy", Title: "the toy", Summary: "a file behind a socket", Decode: decodeToy, Params: ToyParams{}}
+var toyKind = Kind{Name: "toy", Title: "the toy", Summary: "a file behind a socket", Decode: decodeToy,
+	Schema: schemaOf(toyParams, ToyParams{Backlog: 8})}
 
 // ToyParams are the parameters of the toy.
-type ToyParams struct {
-	Backlog int `yaml:"backlog,omitempty" jsonschema:"default=8" jsonschema_description:"clients that may wait"`
-}
+type ToyParams struct{ Backlog int }
 
-var toyParams = table[ToyParams]{count("backlog", 1, 99, func(p *ToyParams) *int { return &p.Backlog })}
+var toyParams = field.Table[ToyParams]{
+	field.Of("backlog", "clients that may wait", field.Count(1, 99), func(p *ToyParams) *int { return &p.Backlog }),
+}
 
 type toy struct{ ToyParams }
 
 func decodeToy(node *yaml.Node) (Server, problem.List) {
-	p, problems := toyParams.decode("toy", "{backlog: 16}", node, ToyParams{Backlog: 8})
+	p, problems := decode(toyParams, "toy", "{backlog: 16}", node, ToyParams{Backlog: 8})
 	return &toy{p}, problems
 }
 
-func (t *toy) Parameters() map[string]string         { return toyParams.all(t.ToyParams) }
+func (t *toy) Parameters() map[string]string         { return toyParams.All(&t.ToyParams) }
 func (t *toy) Layout() string                        { return "toy-1" }
 func (t *toy) NeedBytes(d Dataset, _ bool) int64     { return 2 * d.Bytes() }
 func (t *toy) Settings() Settings                    { return nil }

@@ -4,7 +4,7 @@ package toy
 
 import (
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/section"
 )
 
@@ -14,7 +14,7 @@ type Facts struct {
 }
 
 // Find finds the run called toy.
-func Find(v *measured.View) []fact.Finding {
+func Find(v *runview.View) []fact.Finding {
 	if v.Run.ID != "toy" {
 		return nil
 	}

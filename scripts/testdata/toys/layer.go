@@ -10,7 +10,7 @@ import (
 var toy = &layer{
 	Def:    line.Def{Name: "toy", Summary: "a file system as it is", Below: line.FileSystem, Gives: line.FileSystem},
 	plan:   func(line.Node) []string { return nil },
-	writes: func(*sketch, line.Node) {},
+	writes: func(*dryRun, line.Node) {},
 	up: func(_ context.Context, b *build, _ line.Node) error {
 		b.fact("toy", "it came up")
 		return nil

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"plimsoll/internal/hostfs"
+	"plimsoll/internal/host/hostfs"
 )
 
 func TestToy(t *testing.T) {

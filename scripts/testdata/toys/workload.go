@@ -6,30 +6,34 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/invopop/jsonschema"
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/workload"
 )
 
 // Kind is the workload kind "toy".
-var Kind = workload.Kind{Name: "toy", Summary: "dd, writing zeros", Decode: decode, Params: Params{}}
+var Kind = workload.Kind{Name: "toy", Summary: "dd, writing zeros", Decode: decode,
+	Schema: func() *jsonschema.Schema { return parameters.Schema(&Params{}) }}
 
 // Params are the parameters of the kind.
-type Params struct {
-	MiB int64 `yaml:"mib" jsonschema_description:"How many MiB to write."`
+type Params struct{ MiB int64 }
+
+var parameters = field.Table[Params]{
+	field.Of("mib", "how many MiB to write", field.Whole(1, 1<<30), func(p *Params) *int64 { return &p.MiB }),
 }
 
 func decode(node *yaml.Node, _ func(name string) ([]byte, error)) (workload.Workload, problem.List) {
 	var p Params
-	err := node.Decode(&p)
-	if err != nil || p.MiB < 1 {
-		var problems problem.List
-		problems.InLine(node.Line, "toy needs a size", "write toy: {mib: 64}")
-		return nil, problems
+	var r field.Reader
+	given := parameters.Decode(&r, node, "toy", &p)
+	if !given.Good["mib"] && len(r.Problems) == 0 {
+		r.Problem(node, "toy needs a size", "write toy: {mib: 64}")
 	}
-	return toy{p}, nil
+	return toy{p}, r.Problems
 }
 
 type toy struct{ params Params }

@@ -1,0 +1,294 @@
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/moby/moby/client"
+
+	"plimsoll/internal/field"
+	"plimsoll/internal/host/clienthost"
+	"plimsoll/internal/printable"
+	"plimsoll/internal/problem"
+	"plimsoll/internal/state/inputfile"
+)
+
+// Engine is a Docker engine, as a plan names it.
+type Engine struct {
+	Name string `json:"name"` // of the Docker context
+	Host string `json:"host"` // unix:///PATH or ssh://USER@HOST
+	ID   string `json:"id"`   // that the engine has for itself
+}
+
+// Host is what an engine says of the host that it runs on.
+type Host struct {
+	Engine      Engine
+	CPUs        int
+	MemoryBytes int64
+	Drive       string // of the model, by the engine's label plimsoll.drive
+}
+
+var unixHost = regexp.MustCompile(`^unix:///[A-Za-z0-9_./+-]{1,106}$`)
+
+// checkHost returns an error for an address that is neither a unix socket nor a host that ssh reaches.
+func checkHost(host string) error {
+	if path, ok := strings.CutPrefix(host, "unix://"); ok && unixHost.MatchString(host) && filepath.Clean(path) == path {
+		return nil
+	}
+	if _, ok := field.ParseSSHHost(host); ok {
+		return nil
+	}
+	return problem.New(
+		problem.Invalid,
+		fmt.Sprintf("engine at %q", host),
+		"it is neither unix:///PATH nor ssh://USER@HOST",
+		"docker context create NAME --docker host=ssh://USER@HOST",
+	)
+}
+
+// Contexts returns engines by the names of Docker contexts, without their IDs. configuration is the directory of
+// Docker's configuration, and socket the address of the engine that the context "default" means.
+func Contexts(names []string, configuration, socket string) (all []Engine, err error) {
+	for _, name := range names {
+		e := Engine{Name: name, Host: socket}
+		switch {
+		case !plainName.MatchString(name):
+			return nil, problem.New(problem.Invalid, fmt.Sprintf("context %q", name), "this is no name", "")
+		case slices.ContainsFunc(all, func(other Engine) bool { return other.Name == name }):
+			return nil, problem.New(problem.Invalid, "context "+name, "it is named twice", "")
+		case name != "default":
+			if e.Host, err = contextHost(configuration, name); err != nil {
+				return nil, err
+			}
+		}
+		if err := checkHost(e.Host); err != nil {
+			return nil, fmt.Errorf("context %s: %w", name, err)
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// mostContext is more than the file of any context has.
+const mostContext = 1 << 20
+
+// contextHost reads the address of a context where Docker keeps it.
+func contextHost(configuration, name string) (string, error) {
+	sum := sha256.Sum256([]byte(name))
+	file := filepath.Join(configuration, "contexts", "meta", hex.EncodeToString(sum[:]), "meta.json")
+	text, err := inputfile.Read(file, mostContext)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", problem.New(problem.Invalid, "context "+name, "there is none in "+configuration,
+			"docker context ls lists those that there are").CausedBy(err)
+	}
+	if err != nil {
+		return "", fmt.Errorf("context %s: %w", name, err)
+	}
+	var meta struct {
+		Name      string
+		Endpoints map[string]struct{ Host string }
+	}
+	if err := json.Unmarshal(text, &meta); err != nil {
+		return "", fmt.Errorf("context %s: %s: %w", name, file, err)
+	}
+	if meta.Name != name {
+		return "", fmt.Errorf("context %s: %s is of %q", name, file, meta.Name)
+	}
+	return meta.Endpoints["docker"].Host, nil
+}
+
+const (
+	// answerLimit ends a request to an engine that hangs.
+	answerLimit = 2 * time.Minute
+	// mostAnswer is more than any engine has to say.
+	mostAnswer = 256 << 20
+)
+
+// connection asks an engine.
+type connection struct {
+	Engine
+	api   *client.Client
+	limit time.Duration
+}
+
+// connect opens a connection, which asks nothing yet.
+func (e Engine) connect() (*connection, error) {
+	if err := checkHost(e.Host); err != nil {
+		return nil, err
+	}
+	api, err := client.New(client.WithHost("http://docker"), client.WithDialContext(
+		func(ctx context.Context, _, _ string) (net.Conn, error) { return e.dial(ctx) }))
+	if err != nil {
+		return nil, err
+	}
+	return &connection{Engine: e, api: api, limit: answerLimit}, nil
+}
+
+func (e Engine) dial(ctx context.Context) (net.Conn, error) {
+	if path, ok := strings.CutPrefix(e.Host, "unix://"); ok {
+		var d net.Dialer
+		c, err := d.DialContext(ctx, "unix", path)
+		return &boundedConn{Conn: c}, err
+	}
+	c, err := dialSSH(e.Host)
+	if err != nil {
+		return nil, err
+	}
+	return &boundedConn{Conn: c}, nil
+}
+
+// boundedConn ends a connection that says more than an engine has to.
+type boundedConn struct {
+	net.Conn
+	read atomic.Int64
+}
+
+func (c *boundedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.read.Add(int64(n)) > mostAnswer {
+		return n, errors.New("the engine does not stop talking")
+	}
+	return n, err
+}
+
+// sshConn is a connection to an engine through the standard input and output of ssh.
+type sshConn struct {
+	io.WriteCloser
+	io.Reader
+	cmd  *exec.Cmd
+	said *printable.Tail
+}
+
+// dialSSH has the other host's docker lead to its engine, as Docker's own contexts do.
+func dialSSH(host string) (net.Conn, error) {
+	cmd, err := clienthost.Command(context.Background(), host, "docker system dial-stdio")
+	if err != nil {
+		return nil, err
+	}
+	c := &sshConn{cmd: cmd, said: &printable.Tail{Most: 4 << 10}}
+	cmd.Stderr = c.said
+	cmd.WaitDelay = time.Second // a program that ssh started may hold stderr after it
+	if c.WriteCloser, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if c.Reader, err = cmd.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	return c, cmd.Start()
+}
+
+// Read adds what ssh said to the end of a connection.
+func (c *sshConn) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	if said := strings.TrimSpace(c.said.String()); errors.Is(err, io.EOF) && said != "" {
+		err = fmt.Errorf("%w: %s", err, printable.Line(said))
+	}
+	return n, err
+}
+
+// Close ends ssh.
+func (c *sshConn) Close() error {
+	_ = c.cmd.Process.Kill() // gone already is as good
+	_ = c.cmd.Wait()
+	return nil
+}
+
+// The other methods of a net.Conn. What hangs is ended by Close.
+
+// LocalAddr implements net.Conn.
+func (*sshConn) LocalAddr() net.Addr { return net.TCPAddrFromAddrPort(netip.AddrPort{}) }
+
+// RemoteAddr implements net.Conn.
+func (*sshConn) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(netip.AddrPort{}) }
+
+// SetDeadline implements net.Conn.
+func (*sshConn) SetDeadline(time.Time) error { return nil }
+
+// SetReadDeadline implements net.Conn.
+func (*sshConn) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline implements net.Conn.
+func (*sshConn) SetWriteDeadline(time.Time) error { return nil }
+
+// ask makes a request within the limit. extra is what the request itself may wait for.
+func (c *connection) ask(ctx context.Context, what string, extra time.Duration, do func(context.Context) error) error {
+	limit := c.limit + extra
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
+	defer cancel()
+	err := do(ctx)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return fmt.Errorf("engine %s: %s: %w", c.Name, what, err)
+}
+
+// Describe asks engines what they and their hosts are.
+func Describe(ctx context.Context, engines []Engine) (hosts []Host, err error) {
+	for _, e := range engines {
+		h, err := e.describe(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range hosts {
+			if other.Engine.ID == h.Engine.ID {
+				return nil, problem.New(problem.Invalid, "contexts "+other.Engine.Name+" and "+e.Name,
+					"both lead to an engine with the ID "+h.Engine.ID, "name one of them; if these are two engines, the host of one "+
+						"is a copy of the other's: remove /etc/docker/key.json and engine-id of its data root, and restart it")
+			}
+		}
+		hosts = append(hosts, h)
+	}
+	return hosts, nil
+}
+
+func (e Engine) describe(ctx context.Context) (Host, error) {
+	c, err := e.connect()
+	if err != nil {
+		return Host{}, err
+	}
+	defer c.api.Close()
+	return c.describe(ctx)
+}
+
+// driveLabel of an engine names the drive of the model that its volumes are on.
+const driveLabel = labelPrefix + "drive="
+
+func (c *connection) describe(ctx context.Context) (Host, error) {
+	h := Host{Engine: c.Engine}
+	err := c.ask(ctx, "ask what it is", 0, func(ctx context.Context) error {
+		info, err := c.api.Info(ctx, client.InfoOptions{})
+		if err != nil {
+			return err
+		}
+		h.Engine.ID, h.CPUs, h.MemoryBytes = info.Info.ID, info.Info.NCPU, info.Info.MemTotal
+		for _, l := range info.Info.Labels {
+			if drive, ok := strings.CutPrefix(l, driveLabel); ok {
+				h.Drive = drive
+			}
+		}
+		if h.Engine.ID == "" || h.CPUs <= 0 || h.MemoryBytes <= 0 {
+			return fmt.Errorf("it says that its ID is %q, and that its host has %d processors and %d bytes of memory",
+				h.Engine.ID, h.CPUs, h.MemoryBytes)
+		}
+		return nil
+	})
+	return h, err
+}

@@ -1,0 +1,189 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/database"
+	"plimsoll/internal/state/inputfile"
+)
+
+// reveal returns an address with what its credentials say, unless it has that already.
+func reveal(at database.Address) (database.Address, error) {
+	if at.Credentials == "" || at.Secret != "" {
+		return at, nil
+	}
+	text, err := inputfile.Secret(at.Credentials)
+	at.Secret = database.Secret(text)
+	return at, err
+}
+
+// parsed has a driver read a DSN. Of its error nothing passes: drivers quote parts of what they are given.
+func parsed[C any](at database.Address, form string, parse func(dsn string) (C, error)) (config C, err error) {
+	defer func() {
+		if recover() != nil { // go-sql-driver does, of an option that it no longer has
+			err = unreadable(at, form)
+		}
+	}()
+	config, err = parse(string(at.Secret))
+	if err != nil {
+		err = unreadable(at, form)
+	}
+	return config, err
+}
+
+func unreadable(at database.Address, form string) error {
+	return fmt.Errorf("what is in %s cannot be read, and is not shown: write %s", at.Credentials, form)
+}
+
+const (
+	leastToken = 3 // bytes of a part of a secret that is kept out of errors
+	mostTokens = 10_000
+)
+
+// public are words of drivers. They are in every DSN, and say nothing of one.
+var public = []string{"tcp", "unix", "user", "password", "host", "port", "dbname", "database", "sslmode", "localhost",
+	"mysql", "postgres", "postgresql", "mongodb"}
+
+var (
+	separators = regexp.MustCompile(`[\s:/@?&=(),;'"\\\[\]{}+#%<>]`)
+	escaped    = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+)
+
+// tokens are the parts of a secret that no error is to have, the longest first: all of it and what is between
+// separators, as it is written and as a URL has it. A part that is too short counts with what follows.
+func tokens(secret string, shown ...string) []string {
+	all := map[string]bool{}
+	decoded := escaped.ReplaceAllStringFunc(secret, func(code string) string {
+		text, _ := url.PathUnescape(code) // it is one
+		return text
+	})
+	for _, text := range []string{secret, decoded, strings.ReplaceAll(decoded, "+", " ")} {
+		all[text] = true
+		starts := []int{0}
+		for _, at := range separators.FindAllStringIndex(text, mostTokens) {
+			starts = append(starts, at[1])
+		}
+		for i, start := range starts {
+			for _, next := range append(starts[i+1:], len(text)+1) {
+				end := min(next-1, len(text))
+				if end-start >= leastToken {
+					all[text[start:end]] = true
+					break
+				}
+			}
+		}
+	}
+	for _, word := range append(slices.Clone(public), shown...) {
+		delete(all, word)
+	}
+	return slices.SortedFunc(maps.Keys(all), func(a, b string) int { return len(b) - len(a) })
+}
+
+// guard keeps a secret out of errors.
+type guard struct{ parts *regexp.Regexp }
+
+// newGuard returns one for an address; nil where that has no secret. The schema is the experiment's, and may be shown.
+func newGuard(at database.Address, options map[string]string) *guard {
+	if at.Secret == "" {
+		return nil
+	}
+	var parts []string
+	for _, token := range tokens(string(at.Secret), options[database.SchemaOption]) {
+		if len(token) >= leastToken {
+			parts = append(parts, regexp.QuoteMeta(token))
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return &guard{regexp.MustCompile("(?i)" + strings.Join(parts, "|"))}
+}
+
+// hide returns an error whose text has no part of the secret.
+func (g *guard) hide(err error) error {
+	if g == nil || err == nil {
+		return err
+	}
+	var said *ServerError
+	if errors.As(err, &said) {
+		said.Said = g.parts.ReplaceAllLiteralString(said.Said, "...")
+	}
+	text := g.parts.ReplaceAllLiteralString(err.Error(), "...")
+	if text == err.Error() {
+		return err
+	}
+	return &hiddenError{text, err}
+}
+
+// hiddenError is another error with another text.
+type hiddenError struct {
+	text string
+	err  error
+}
+
+func (e *hiddenError) Error() string { return e.text }
+
+// Unwrap has errors.Is and errors.As find what it is.
+func (e *hiddenError) Unwrap() error { return e.err }
+
+// guarded is a client whose errors have no part of a secret.
+type guarded struct {
+	Client
+	guard *guard
+}
+
+// Read implements Client.
+func (c guarded) Read(ctx context.Context, key []byte, field int) ([]byte, error) {
+	value, err := c.Client.Read(ctx, key, field)
+	return value, c.guard.hide(err)
+}
+
+// Scan implements Client.
+func (c guarded) Scan(ctx context.Context, key []byte, records, field int) (int, error) {
+	found, err := c.Client.Scan(ctx, key, records, field)
+	return found, c.guard.hide(err)
+}
+
+// Update implements Client.
+func (c guarded) Update(ctx context.Context, key []byte, field int, value []byte) error {
+	return c.guard.hide(c.Client.Update(ctx, key, field, value))
+}
+
+// Insert implements Client.
+func (c guarded) Insert(ctx context.Context, key, value []byte) error {
+	return c.guard.hide(c.Client.Insert(ctx, key, value))
+}
+
+// Do implements Transactor.
+func (c guarded) Do(ctx context.Context, transaction string) error {
+	to, ok := c.Client.(Transactor)
+	if !ok {
+		return errNoTransactions
+	}
+	return c.guard.hide(to.Do(ctx, transaction))
+}
+
+// Version implements Versioned.
+func (c guarded) Version() string {
+	if of, ok := c.Client.(Versioned); ok {
+		return of.Version()
+	}
+	return ""
+}
+
+// Setting implements SettingReader.
+func (c guarded) Setting(ctx context.Context, name string) (string, error) {
+	of, ok := c.Client.(SettingReader)
+	if !ok {
+		return "", ErrNotFound
+	}
+	value, err := of.Setting(ctx, name)
+	return value, c.guard.hide(err)
+}

@@ -1,0 +1,183 @@
+package hostinfo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/workload/fio"
+)
+
+// fioProgram is the fio that runs would start.
+type fioProgram struct {
+	path    string
+	inPath  bool
+	version string // "3.33"; "" when it cannot be asked
+	number  fio.Version
+	err     error
+}
+
+func (h *Host) fio(ctx context.Context) fioProgram {
+	var f fioProgram
+	if f.path, f.inPath = h.program("fio"); f.path == "" {
+		return f
+	}
+	out, err := runProgram(ctx, f.path, "--version")
+	if f.err = err; err != nil {
+		return f
+	}
+	f.version = strings.TrimPrefix(strings.TrimSpace(out), "fio-")
+	f.number, f.err = fio.ParseVersion(out)
+	return f
+}
+
+// fioSection reports on fio and its engines, on the host and in containers.
+func (h *Host) fioSection(ctx context.Context, f fioProgram, engines []engine) Section {
+	item := Item{Name: "fio", OK: Yes, Value: strings.TrimSpace(f.version + "  " + f.path)}
+	switch {
+	case f.path == "":
+		item = Item{Name: "fio", OK: No, Why: "there is no fio in PATH", Remedy: h.installing("fio")}
+	case f.err != nil:
+		item.OK, item.Why, item.Remedy = No, "it does not show its version: "+f.err.Error(), "install it anew"
+	case f.number.Less(fio.MinVersion):
+		item.OK = No
+		item.Why = "versions before " + fio.MinVersion.String() + " do not give all latency histograms"
+		item.Remedy = "install fio " + fio.MinVersion.String() + " or later"
+	case !f.inPath:
+		h.outsidePath(&item, f.path)
+	}
+	s := Section{Name: "fio", Items: []Item{item}}
+	if f.path == "" || f.err != nil {
+		return s
+	}
+	s.Items = append(s.Items, h.libaio(ctx, f), h.ioURing(ctx, f))
+	for _, e := range engines {
+		if e.err == nil {
+			s.Items = append(s.Items, h.containerRing(e))
+		}
+	}
+	return s
+}
+
+// hasEngine asks fio for an I/O engine: engines may be plug-ins in packages
+// of their own.
+func hasEngine(ctx context.Context, f fioProgram, engine string) error {
+	_, err := runProgram(ctx, f.path, "--enghelp="+engine)
+	return err
+}
+
+func (h *Host) libaio(ctx context.Context, f fioProgram) Item {
+	i := Item{Name: "libaio", OK: Yes}
+	if err := hasEngine(ctx, f, "libaio"); err != nil {
+		i.OK, i.Why, i.Remedy = No, "this fio lacks the engine: "+err.Error(),
+			"install a fio with libaio (Fedora: fio-engine-libaio)"
+		return i
+	}
+	most, err := strconv.ParseInt(readTrimmed(h.Roots.Proc, "sys/fs/aio-max-nr"), 10, 64)
+	if err != nil {
+		i.OK, i.Why, i.Remedy = No, "the kernel has no asynchronous I/O (io_setup)", "boot a kernel with CONFIG_AIO"
+		return i
+	}
+	used, _ := strconv.ParseInt(readTrimmed(h.Roots.Proc, "sys/fs/aio-nr"), 10, 64)
+	i.Value = fmt.Sprintf("%d of %d requests are free", most-used, most)
+	const scarce = 4096
+	if most-used < scarce {
+		i.OK, i.Why, i.Remedy = Limited, "other processes hold nearly all asynchronous requests",
+			"sysctl fs.aio-max-nr=1048576"
+	}
+	return i
+}
+
+// ioURing reports whether fio can use io_uring on the host itself.
+func (h *Host) ioURing(ctx context.Context, f fioProgram) Item {
+	i := Item{Name: "io_uring", OK: Yes}
+	if err := hasEngine(ctx, f, "io_uring"); err != nil {
+		i.OK, i.Why, i.Remedy = No, "this fio lacks the engine: "+err.Error(),
+			"install a fio with io_uring (Fedora: fio-engine-io_uring)"
+		return i
+	}
+	switch err := h.calls.ioURing(); {
+	case err == nil:
+	case errors.Is(err, unix.ENOSYS):
+		i.OK, i.Why, i.Remedy = No, "the kernel has no io_uring", "boot a kernel from 5.1 on with CONFIG_IO_URING"
+	case errors.Is(err, unix.EPERM) && h.ringSysctl() != "0":
+		i.OK, i.Why, i.Remedy = No, "kernel.io_uring_disabled is "+h.ringSysctl(), "sysctl kernel.io_uring_disabled=0"
+	default:
+		i.OK, i.Why, i.Remedy = No, "io_uring_setup: "+err.Error(),
+			"this process is restricted by seccomp or a security module: allow it there"
+	}
+	return i
+}
+
+func (h *Host) ringSysctl() string {
+	return first(readTrimmed(h.Roots.Proc, "sys/kernel/io_uring_disabled"), "0")
+}
+
+// Docker's default seccomp profile permitted io_uring from 20.10
+// (moby/moby#39415) until 25.0 took it out again (moby/moby#46762).
+var (
+	ringPermitted = version{20, 10}
+	ringRefused   = version{25, 0}
+)
+
+// containerRing reports whether containers of an engine may use io_uring.
+func (h *Host) containerRing(e engine) Item {
+	i := Item{Name: "io_uring in containers", OK: Yes, Value: "of dockerd " + e.version}
+	v := parseVersion(e.version)
+	switch {
+	case h.ringSysctl() != "0":
+		i.OK = No
+		i.Why, i.Remedy = "kernel.io_uring_disabled is "+h.ringSysctl()+", which holds for containers",
+			"sysctl kernel.io_uring_disabled=0"
+	case v.atLeast(ringRefused) || !v.atLeast(ringPermitted):
+		i.OK = No
+		i.Why = fmt.Sprintf("the default seccomp profile of Docker refuses it before %s and from %s on", ringPermitted,
+			ringRefused)
+		i.Remedy = "--security-opt seccomp=unconfined, or a profile that permits io_uring_setup, io_uring_enter and " +
+			"io_uring_register"
+	}
+	return i
+}
+
+// rights reports whether this process has the privileges that stacks need.
+func (h *Host) rights() Section {
+	var uid, caps string
+	for line := range strings.Lines(readTrimmed(h.Roots.Proc, "self/status")) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) > 2 && fields[0] == "Uid:":
+			uid = fields[2] // the effective one
+		case len(fields) > 1 && fields[0] == "CapEff:":
+			caps = fields[1]
+		}
+	}
+	root := Item{Name: "root", OK: Yes}
+	mask, err := strconv.ParseUint(caps, 16, 64)
+	has := func(capability int) bool { return err == nil && mask&(1<<capability) != 0 }
+	var lacking []string
+	for _, c := range []struct {
+		number int
+		name   string
+	}{{unix.CAP_SYS_ADMIN, "CAP_SYS_ADMIN"}, {unix.CAP_SYS_RESOURCE, "CAP_SYS_RESOURCE"}} {
+		if !has(c.number) {
+			lacking = append(lacking, c.name)
+		}
+	}
+	switch {
+	case uid != "0":
+		root.OK, root.Value, root.Why = No, "user "+uid, "loop devices, mkfs, mounts and engines need root; only "+
+			"dir: stacks do without"
+		root.Remedy = "sudo plimsoll ..."
+	case slices.Contains(lacking, "CAP_SYS_ADMIN"):
+		root.OK, root.Why = No, "this root lacks CAP_SYS_ADMIN, so it cannot mount"
+		root.Remedy = "run on the host itself, or in a container with --privileged"
+	case len(lacking) > 0:
+		root.Value = "without CAP_SYS_RESOURCE: privileged containers and raised ulimits will fail"
+	}
+	return Section{Name: "rights", Items: []Item{root}}
+}

@@ -1,0 +1,38 @@
+package result
+
+import (
+	"slices"
+	"strings"
+
+	"plimsoll/internal/printable"
+)
+
+// TakesRoot reports whether only root can do what the run does: all but to measure a
+// directory as it is, without limits and without a trace.
+func (r *Run) TakesRoot() bool {
+	ofDirectory := func(s Stack) bool { return strings.HasPrefix(s.Line, "dir:") && !strings.Contains(s.Line, ">") }
+	limited := func(m Mix) bool {
+		return m.Host != nil && !m.Host.None() ||
+			slices.ContainsFunc(m.Tenants, func(t Tenant) bool { return !t.Limits.None() })
+	}
+	return r.Imported == nil && (r.Experiment.Trace || slices.ContainsFunc(r.Mixes, limited) ||
+		slices.ContainsFunc(r.Stacks, func(s Stack) bool { return !ofDirectory(s) }))
+}
+
+// Again returns a command of plimsoll that measures the run again, or goes on with it, for a
+// person to copy.
+func (r *Run) Again(args ...string) string {
+	if r.TakesRoot() {
+		return printable.AsRoot(args...)
+	}
+	return printable.Plimsoll(args...)
+}
+
+// Repeat returns the command line that the run was started with, for a person to copy.
+func (r *Run) Repeat() string {
+	words := r.Command
+	if r.TakesRoot() && len(words) > 0 && words[0] != "sudo" {
+		words = append([]string{"sudo"}, words...)
+	}
+	return printable.Command(words...)
+}

@@ -1,0 +1,31 @@
+package runview
+
+import (
+	"slices"
+	"strings"
+
+	"plimsoll/internal/database"
+	"plimsoll/internal/workload/ycsb"
+)
+
+// Asked returns the load of a workload on a database. ok is false for workloads without one.
+func (v *View) Asked(workload string) (l ycsb.Load, ok bool) {
+	w, known := v.Run.Workload(workload)
+	if !known || !slices.Contains([]string{ycsb.Kind.Name, ycsb.TPCC.Name}, w.Kind) {
+		return l, false
+	}
+	return ycsb.LoadOf(w.Declared)
+}
+
+// DatabaseTitle returns the display name of a database.
+func DatabaseTitle(name string) string {
+	for _, k := range database.All() {
+		if k.Name == name {
+			return k.Title
+		}
+	}
+	if name == "" {
+		return ""
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
+}

@@ -1,0 +1,407 @@
+package runview
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/stats"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
+)
+
+// Metric is a number that a trial may have, of all of its instances or of one of
+// its tenants.
+type Metric struct {
+	ID             string // as --metric names it: "p99.9"
+	Name           string // for people: "p99.9 latency"
+	Unit           string // "ns"
+	HigherIsBetter bool
+
+	// value returns the metric of some instances of a trial: all of them or those of a tenant. m is their merged
+	// measurement.
+	value func(t *result.Trial, instances []result.Instance, m *result.Measurement) (value float64, ok bool)
+
+	// merges marks a metric of merged measurements, such as a percentile, over the trials of one setup; others are
+	// averaged. Its value function must use only m.
+	merges bool
+}
+
+// Of returns the metric of a tenant of a trial, or of all its instances for "". ok is false when it is unknown.
+func (m Metric) Of(t *result.Trial, tenant string) (value float64, ok bool) {
+	return m.Some(t, ofTenant(tenant))
+}
+
+// Some returns the metric of the wanted instances of a trial.
+func (m Metric) Some(t *result.Trial, wanted func(*result.Instance) bool) (value float64, ok bool) {
+	measured := t.MeasuredBy(wanted)
+	if measured == nil {
+		return 0, false
+	}
+	instances := slices.DeleteFunc(slices.Clone(t.Instances), func(in result.Instance) bool { return !wanted(&in) })
+	value, ok = m.value(t, instances, measured)
+	return value, ok && Finite(value)
+}
+
+// ofTenant returns which instances are of a tenant; all for "".
+func ofTenant(tenant string) func(*result.Instance) bool {
+	return func(in *result.Instance) bool { return tenant == "" || in.Tenant == tenant }
+}
+
+// Together returns the metric of the trials of one setup: that of their merged measurements, or the mean of their
+// values. ok is false where it is unknown for one of them.
+func (m Metric) Together(trials []*result.Trial, tenant string) (value float64, ok bool) {
+	return m.together(trials, ofTenant(tenant))
+}
+
+func (m Metric) together(trials []*result.Trial, wanted func(*result.Instance) bool) (value float64, ok bool) {
+	var all []*result.Measurement
+	sum := 0.0
+	for _, t := range trials {
+		value, ok = m.Some(t, wanted)
+		if !ok {
+			return 0, false
+		}
+		sum += value
+		all = append(all, t.MeasuredBy(wanted))
+	}
+	if len(all) < 2 || !m.merges {
+		return sum / float64(len(all)), len(all) > 0
+	}
+	together := result.Together(all...)
+	value, ok = m.value(nil, nil, &together)
+	return value, ok && Finite(value)
+}
+
+// Sample returns the sample of the metric that trials of one point make, of one of its tenants, or of all
+// instances for "".
+func (m Metric) Sample(trials []*result.Trial, tenant string) Sample {
+	return m.SampleOf(trials, ofTenant(tenant))
+}
+
+// SampleOf returns the sample of those instances that are wanted. A setup with a trial whose latencies cannot be
+// merged with those of the others is left out.
+func (m Metric) SampleOf(trials []*result.Trial, wanted func(*result.Instance) bool) Sample {
+	var all Sample
+	for _, u := range Take(trials, func(t *result.Trial) (float64, bool) { return m.Some(t, wanted) }) {
+		ok := true
+		if m.merges && len(u.Trials) > 1 {
+			u.Merged, ok = m.together(u.Trials, wanted)
+		}
+		if ok {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// The metrics. A new one is one entry more; so that --metric and comparisons have it, name it in Metrics.
+var (
+	Rate      = Metric{ID: "iops", Name: "IOPS", Unit: "per second", HigherIsBetter: true, value: rate}
+	Bandwidth = Metric{
+		ID:             "bandwidth",
+		Name:           "bandwidth",
+		Unit:           "bytes per second",
+		HigherIsBetter: true,
+		value:          bandwidth,
+	}
+	WeakestRate = Metric{ID: "weakest", Name: "rate of the slowest instance", Unit: "per second", HigherIsBetter: true,
+		value: weakest}
+	Fairness = Metric{ID: "fairness", Name: "Jain's index over instances", Unit: "share", HigherIsBetter: true,
+		value: fairness}
+
+	MeanLatency  = latencyMetric("mean", "mean latency", result.Total, mean)
+	MeanService  = latencyMetric("mean-service", "mean completion latency", result.Completion, mean)
+	P50          = percentile("p50", result.Total, 50)
+	P95          = percentile("p95", result.Total, 95)
+	P99          = percentile("p99", result.Total, 99)
+	P999         = percentile("p99.9", result.Total, 99.9)
+	ServiceP99   = percentile("service-p99", result.Completion, 99)
+	TailOverMean = Metric{ID: "tail-over-mean", Name: "p99 over mean latency", Unit: "ratio", merges: true,
+		value: tailOverMean}
+
+	DeviceReads = deviceCount("device-reads", "device reads per operation", "per operation",
+		func(d result.DeviceCounter) uint64 { return d.Reads })
+	DeviceWrites = deviceCount("device-writes", "device writes per operation", "per operation",
+		func(d result.DeviceCounter) uint64 { return d.Writes })
+	DeviceReadBytes = deviceCount("device-read-bytes", "bytes read from devices per operation", "bytes",
+		func(d result.DeviceCounter) uint64 { return d.ReadBytes })
+	DeviceWriteBytes = deviceCount("device-write-bytes", "bytes written to devices per operation", "bytes",
+		func(d result.DeviceCounter) uint64 { return d.WriteBytes })
+	DeviceBandwidth = Metric{ID: "device-bandwidth", Name: "bandwidth of devices", Unit: "bytes per second",
+		value: deviceBandwidth}
+	WrittenBytes = Metric{ID: "written", Name: "files written before", Unit: "bytes", value: fileBytes}
+
+	CPUPerOp     = Metric{ID: "cpu", Name: "CPU time per operation", Unit: "s", value: cpuPerOperation}
+	HostCPUPerOp = Metric{
+		ID:    "host-cpu",
+		Name:  "CPU time of the host per operation",
+		Unit:  "s",
+		value: hostCPUPerOperation,
+	}
+	PeakMemory  = Metric{ID: "memory", Name: "peak memory", Unit: "bytes", value: peakMemory}
+	FixedMemory = Metric{ID: "fixed-memory", Name: "memory that is never reclaimed", Unit: "bytes", value: fixedMemory}
+
+	// Of all instances together: what is a share of the time of one is added up.
+	CacheBytes = perInstanceUsage("cache", "bytes", func(u *result.Usage) float64 { return float64(u.CacheBytes) })
+	CPUs       = perInstanceUsage("processors", "processors",
+		func(u *result.Usage) float64 { return u.CPUSeconds / max(u.Seconds, 1e-9) })
+	Throttled = perInstanceUsage("throttled", "share",
+		func(u *result.Usage) float64 { return u.ThrottledSeconds / max(u.Seconds, 1e-9) })
+	IOPressure     = perInstanceUsage("io-pressure", "share", func(u *result.Usage) float64 { return u.IOPressure })
+	CPUPressure    = perInstanceUsage("cpu-pressure", "share", func(u *result.Usage) float64 { return u.CPUPressure })
+	MemoryPressure = perInstanceUsage(
+		"memory-pressure",
+		"share",
+		func(u *result.Usage) float64 { return u.MemoryPressure },
+	)
+)
+
+// Metrics are all metrics that are shown, in that order.
+func Metrics() []Metric {
+	return []Metric{Rate, Bandwidth, P50, P95, P99, P999, MeanLatency, WeakestRate, DeviceReads, CPUPerOp, PeakMemory}
+}
+
+func rate(_ *result.Trial, _ []result.Instance, m *result.Measurement) (float64, bool) {
+	v := m.IOPS()
+	return v, v >= 0
+}
+
+func bandwidth(_ *result.Trial, _ []result.Instance, m *result.Measurement) (float64, bool) {
+	v := m.BytesPerSecond()
+	return v, v >= 0
+}
+
+// weakest is the rate of the instance that got least, one that died included.
+func weakest(_ *result.Trial, instances []result.Instance, _ *result.Measurement) (float64, bool) {
+	least := math.Inf(1)
+	for _, in := range instances {
+		v := 0.0
+		if in.Measurement != nil {
+			v = in.Measurement.IOPS()
+		}
+		least = min(least, v)
+	}
+	return least, true
+}
+
+// deviceCount returns the metric of a count of the devices that hold the files, per operation of any instance:
+// devices do not distinguish them.
+func deviceCount(id, name, unit string, count func(result.DeviceCounter) uint64) Metric {
+	return Metric{ID: id, Name: name, Unit: unit,
+		value: func(t *result.Trial, _ []result.Instance, _ *result.Measurement) (float64, bool) {
+			sum, known := 0.0, false
+			for _, c := range t.Checks {
+				for _, d := range c.Served {
+					if d.Device.Depth == 0 {
+						sum, known = sum+float64(count(d)), true
+					}
+				}
+			}
+			done := float64(t.Measured().IOs()) * t.RampFactor()
+			return sum / done, known && done > 0
+		}}
+}
+
+// hostCPUPerOperation returns the processor time of a whole trial for each operation, in seconds: that of the
+// instances, of their clients, and of the kernel on their behalf.
+func hostCPUPerOperation(t *result.Trial, _ []result.Instance, _ *result.Measurement) (float64, bool) {
+	if t.Neighbours == nil || t.Neighbours.CPU == nil {
+		return 0, false
+	}
+	done := float64(t.Measured().IOs()) * t.RampFactor()
+	return t.Neighbours.CPU.OwnSeconds / done, done > 0
+}
+
+// cpuPerOperation is the processor time that the instances' groups used, in
+// seconds, for each operation that they completed meanwhile, ramp included.
+func cpuPerOperation(t *result.Trial, instances []result.Instance, m *result.Measurement) (float64, bool) {
+	seconds := 0.0
+	for _, in := range instances {
+		if in.Usage == nil {
+			return 0, false
+		}
+		seconds += in.Usage.CPUSeconds
+	}
+	done := float64(m.IOs()) * t.RampFactor()
+	return seconds / done, done > 0
+}
+
+// peakMemory is the sum of the most that each instance held.
+func peakMemory(_ *result.Trial, instances []result.Instance, _ *result.Measurement) (float64, bool) {
+	bytes := 0.0
+	for _, in := range instances {
+		if in.Usage == nil || in.Usage.PeakMemoryBytes == 0 {
+			return 0, false
+		}
+		bytes += float64(in.Usage.PeakMemoryBytes)
+	}
+	return bytes, true
+}
+
+// fixedMemory returns the sum of the memory of each instance that cannot be reclaimed. Where it was not sampled, it
+// is the peak less the page cache.
+func fixedMemory(_ *result.Trial, instances []result.Instance, _ *result.Measurement) (float64, bool) {
+	bytes := 0.0
+	for _, in := range instances {
+		switch u := in.Usage; {
+		case u == nil:
+			return 0, false
+		case u.FixedBytes > 0:
+			bytes += float64(u.FixedBytes)
+		case u.CacheBytes > 0 && u.PeakMemoryBytes > 0:
+			bytes += float64(max(0, u.PeakMemoryBytes-u.CacheBytes))
+		default:
+			return 0, false
+		}
+	}
+	return bytes, true
+}
+
+// latencyMetric is one of the latency of a stage of all operations.
+func latencyMetric(id, name string, stage result.Stage, of func(hist.Histogram) (float64, bool)) Metric {
+	return Metric{
+		ID:   id,
+		Name: name,
+		Unit: "ns",
+		value: func(_ *result.Trial, _ []result.Instance, m *result.Measurement) (float64, bool) {
+			return of(m.Latency(stage))
+		},
+	}
+}
+
+func mean(h hist.Histogram) (float64, bool) { return h.MeanNS, h.Count > 0 }
+
+// percentile is one of the latency of a stage of all operations.
+func percentile(id string, stage result.Stage, percent float64) Metric {
+	return Metric{ID: id, Name: id + " latency", Unit: "ns", merges: true,
+		value: func(_ *result.Trial, _ []result.Instance, m *result.Measurement) (float64, bool) {
+			return percentileOf(m, stage, percent)
+		}}
+}
+
+// PercentileOf is a percentile of the latency of one operation.
+func PercentileOf(operation string, percent float64) Metric {
+	return ofOperation(fmt.Sprintf("%s p%g", operation, percent), "ns", operation,
+		func(o result.Operation, _ *result.Measurement) (float64, bool) {
+			ns, ok := hist.Percentile(o.Latency[result.Total].Bins, percent)
+			return float64(ns), ok
+		})
+}
+
+// RateOf is the rate of one operation.
+func RateOf(operation string) Metric {
+	return ofOperation(operation, "1/s", operation,
+		func(o result.Operation, m *result.Measurement) (float64, bool) { return o.Rate, m.IOs() > 0 })
+}
+
+// TimeShareOf is the share of one operation in the time that all of them took.
+func TimeShareOf(operation string) Metric {
+	return ofOperation(
+		"time of "+operation,
+		"",
+		operation,
+		func(o result.Operation, m *result.Measurement) (float64, bool) {
+			spent, all := o.Latency[result.Total], m.Latency(result.Total)
+			share := spent.MeanNS * float64(spent.Count) / (all.MeanNS * float64(all.Count))
+			return share, Finite(share)
+		},
+	)
+}
+
+func ofOperation(
+	id, unit, name string, value func(o result.Operation, m *result.Measurement) (float64, bool),
+) Metric {
+	return Metric{ID: id, Name: id, Unit: unit, merges: unit != "1/s",
+		value: func(_ *result.Trial, _ []result.Instance, m *result.Measurement) (float64, bool) {
+			return value(m.Operation(name), m)
+		}}
+}
+
+func percentileOf(m *result.Measurement, stage result.Stage, percent float64) (ns float64, ok bool) {
+	bins := make([]hist.Bins, len(m.Operations))
+	for i, o := range m.Operations {
+		bins[i] = o.Latency[stage].Bins
+	}
+	whole, ok := hist.Percentile(hist.MergeBins(bins...), percent)
+	if !ok {
+		return printedPercentile(m, stage, percent)
+	}
+	return float64(whole), true
+}
+
+// tailOverMean is the 99th percentile of latency as a multiple of its mean.
+func tailOverMean(_ *result.Trial, _ []result.Instance, m *result.Measurement) (float64, bool) {
+	p99, known := percentileOf(m, result.Total, 99)
+	mean, ok := mean(m.Latency(result.Total))
+	return p99 / mean, known && ok && mean > 0
+}
+
+// printedPercentile returns a percentile as printed in an imported file. It is known only if the trial did operations
+// of one kind.
+func printedPercentile(m *result.Measurement, stage result.Stage, percent float64) (ns float64, ok bool) {
+	var of *result.Operation
+	for i, o := range m.Operations {
+		if o.Count == 0 {
+			continue
+		}
+		if of != nil {
+			return 0, false
+		}
+		of = &m.Operations[i]
+	}
+	if of == nil && len(m.Operations) == 1 {
+		of = &m.Operations[0]
+	}
+	if of == nil {
+		return 0, false
+	}
+	for _, q := range of.Latency[stage].Printed {
+		if q.Percent == percent {
+			return float64(q.NS), true
+		}
+	}
+	return 0, false
+}
+
+func perInstanceUsage(id, unit string, of func(*result.Usage) float64) Metric {
+	return Metric{ID: id, Name: strings.ReplaceAll(id, "-", " "), Unit: unit,
+		value: func(_ *result.Trial, instances []result.Instance, _ *result.Measurement) (sum float64, ok bool) {
+			for _, in := range instances {
+				if in.Usage == nil {
+					return 0, false
+				}
+				sum += of(in.Usage)
+			}
+			return sum, true
+		}}
+}
+
+// fileBytes returns the size of the files of a trial's instances.
+func fileBytes(t *result.Trial, _ []result.Instance, _ *result.Measurement) (bytes float64, ok bool) {
+	p := t.Preconditioning
+	if p == nil || p.Kind != result.PreconditionedFile || p.Passes == 0 {
+		return 0, false
+	}
+	return float64(p.Bytes) / float64(p.Passes), true
+}
+
+// deviceBandwidth returns the bytes per second that the devices that hold the files read and wrote, while instances
+// were measured.
+func deviceBandwidth(t *result.Trial, _ []result.Instance, _ *result.Measurement) (float64, bool) {
+	return DeviceRate(t, func(d result.DeviceCounter) uint64 { return d.ReadBytes + d.WriteBytes })
+}
+
+// fairness is Jain's index over the rates of the instances of a trial: 1 where all get the same, 1/n where one of n
+// gets all.
+func fairness(_ *result.Trial, instances []result.Instance, _ *result.Measurement) (float64, bool) {
+	var rates []float64
+	for _, in := range instances {
+		if in.Measurement != nil {
+			rates = append(rates, in.Measurement.IOPS())
+		}
+	}
+	return stats.Jain(rates), len(rates) > 0
+}

@@ -1,0 +1,31 @@
+package runview
+
+import (
+	"cmp"
+	"slices"
+
+	"plimsoll/internal/result"
+)
+
+// Ranking groups the cells of a workload by the validity of their numbers, each group ordered by median IOPS, best
+// first.
+type Ranking struct{ Honest, Unchecked, Memory []*Cell }
+
+// Rank ranks the stacks of a workload.
+func (v *View) Rank(workload string) Ranking {
+	var r Ranking
+	for _, c := range v.Under(workload) {
+		switch {
+		case c.Honest():
+			r.Honest = append(r.Honest, c)
+		case c.Source() == result.SourceMemory:
+			r.Memory = append(r.Memory, c)
+		default:
+			r.Unchecked = append(r.Unchecked, c)
+		}
+	}
+	for _, group := range [][]*Cell{r.Honest, r.Unchecked, r.Memory} {
+		slices.SortStableFunc(group, func(a, b *Cell) int { return cmp.Compare(b.Point.Median, a.Point.Median) })
+	}
+	return r
+}

@@ -1,0 +1,30 @@
+package trial
+
+import (
+	"errors"
+	"testing"
+
+	"plimsoll/internal/host/hostinfo"
+)
+
+// Two stacks on a device that is not there say so once, though a loop device came between the two looks at the host.
+func TestADeviceThatIsNotThereIsSaidOnce(t *testing.T) {
+	unknown := func(name string, known ...hostinfo.Device) error {
+		return &hostinfo.UnknownDeviceError{Name: name, Known: known}
+	}
+	loop := hostinfo.Device{Path: "/dev/loop0", Name: "loop0"}
+	for _, c := range []struct {
+		all  []error
+		want int
+	}{
+		{[]error{unknown("A"), unknown("A", loop)}, 1},
+		{[]error{unknown("A"), unknown("B")}, 2},
+		{[]error{errors.Join(unknown("A"), unknown("B")), errors.Join(unknown("A", loop), unknown("C"))}, 3},
+		{[]error{errors.New("x"), errors.New("x"), errors.New("y"), unknown("A")}, 3},
+	} {
+		got := each(c.all)
+		if len(got) != c.want {
+			t.Errorf("of %q are said %q", c.all, got)
+		}
+	}
+}

@@ -1,0 +1,300 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"plimsoll/examples"
+	"plimsoll/internal/cli/buildinfo"
+	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
+	"plimsoll/internal/testkit/modeltest"
+	"plimsoll/internal/testkit/runtest"
+	"plimsoll/kubernetes/fleet"
+	"plimsoll/kubernetes/iofit"
+)
+
+// says runs a command line, and returns what it prints.
+func says(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	c := Root(buildinfo.Build{Version: "test"}, nil)
+	var out bytes.Buffer
+	c.SetOut(&out)
+	c.SetErr(&out)
+	c.SetArgs(args)
+	err := c.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// What a cluster is given is what --dry-run prints, and what would be wrong there is refused before it is asked.
+func TestCommandLines(t *testing.T) {
+	dir := t.TempDir()
+	var file bytes.Buffer
+	if err := modeltest.ThreeClasses().Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	path := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	modelFile := path("model.json", file.String())
+	fast := path("fast.yaml", "{cpus: 8, memory: 8GiB, drives: {nvme: fast}}")
+
+	printed, err := says(t, "fleet", "fit", "--kind", "fast", "--model", modelFile, "--host", fast, "--dry-run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m corev1.ConfigMap
+	said, made, _ := strings.Cut(printed, "---\n")
+	if err := yaml.UnmarshalStrict([]byte(made), &m); err != nil {
+		t.Fatal(err)
+	}
+	// What is printed can be pasted into a pod, and a pod with it is judged.
+	k, err := iofit.ParseKind(&m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`(?m)^    (plimsoll\.dev/.*)$`).FindAllStringSubmatch(said, -1)
+	if len(lines) != 4 || !strings.Contains(said, "8 CPUs") {
+		t.Fatalf("3 classes and a drive are not in %s", said)
+	}
+	for _, class := range lines[:3] {
+		p := &corev1.Pod{}
+		if err := yaml.UnmarshalStrict([]byte(class[1]+"\n"+lines[3][1]), &p.Annotations); err != nil {
+			t.Fatal(err)
+		}
+		d, err := iofit.DemandOf(p)
+		if err != nil || d.Drive != "nvme" {
+			t.Fatalf("%v of %v", err, p.Annotations)
+		}
+		v := k.Judge(iofit.Standing{}, d)
+		if v.Unknown != "" || v.Rate == 0 || !strings.Contains(class[1], "# alone, "+v.String()) {
+			t.Errorf("%q, and it does %s", class[1], v)
+		}
+	}
+	if k.Name != "fast" || m.Namespace != "plimsoll" {
+		t.Fatal(printed)
+	}
+	// What stands on drives goes with the model, as the file has it, and is checked against the drives of the host.
+	stand := path("drives.yaml", "nvme: {paths: /mnt/nvme, storage-classes: [local-fast]} # of all racks\n")
+	fit := []string{"fleet", "fit", "--kind", "fast", "--model", modelFile, "--host", fast, "--dry-run", "--drives"}
+	if printed, err = says(t, append(fit, stand)...); err != nil {
+		t.Fatal(err)
+	}
+	_, made, _ = strings.Cut(printed, "---\n")
+	m = corev1.ConfigMap{}
+	if err := yaml.UnmarshalStrict([]byte(made), &m); err != nil {
+		t.Fatal(err)
+	}
+	if k, err = iofit.ParseKind(&m); err != nil || k.DriveOfPath(&corev1.Node{}, "/mnt/nvme/x") != "nvme" {
+		t.Errorf("%v: nothing is known of /mnt/nvme: %s", err, printed)
+	}
+	floppy := path("floppy.yaml", "floppy: {paths: /mnt/a}")
+	if _, err := says(t, append(fit, floppy)...); err == nil || !strings.Contains(err.Error(), `no drive "floppy"`) {
+		t.Error(err)
+	}
+	for _, wrong := range [][]string{
+		append(slices.Clone(fit), filepath.Join(dir, "gone.yaml")), {"plan", "--nodes", "a=b=c"},
+		{"fleet", "fit", "--kind", "fast"}, {"fleet", "fit", t.TempDir()}, {"fleet", "fit", "--model", modelFile},
+		{"fleet", "fit", "--kind", "fast", "--model", modelFile, "last"},
+		{"fleet", "fit", "--kind", "a b/c", "--model", modelFile, "--dry-run"},
+		{"fleet", "fit", "--kind", "fast", "--model", fast, "--dry-run"},
+		{"plan", "--headroom", "2"}, {"plan", "--objective", "speed"}, {"plan", "--moves", "-1"}} {
+		if out, err := says(t, wrong...); err == nil {
+			t.Errorf("%q: %s", wrong, out)
+		}
+	}
+}
+
+// Who reads a kubeconfig that is none is told so.
+func TestNoCluster(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	if _, err := says(t, "plan"); err == nil || !strings.Contains(err.Error(), "--kubeconfig") {
+		t.Error(err)
+	}
+}
+
+// A run of a fleet has all kinds of its nodes, each with all that was measured of it.
+func TestFitsOfAFleet(t *testing.T) {
+	dir := t.TempDir()
+	r := &fleet.Record{ID: "density-1", Namespace: "plimsoll-fleet", Experiment: "density"}
+	for name, kind := range map[string]string{"a": "fast", "b": "fast", "c": "slow", "d": ""} {
+		run := runtest.Density(true)
+		run.ID = name
+		for i := range run.Trials {
+			run.Trials[i].Seq = i + 1
+		}
+		err := store.Keep(filepath.Join(dir, name), *run, func(result.Trial) map[string][]byte { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Nodes = append(r.Nodes, fleet.Node{Name: name, Kind: kind, State: fleet.Done})
+	}
+	if err := r.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	// The host of the runs was scaled down: no node is so small, and what is said to be missing is what it takes.
+	_, err := says(t, "fleet", "fit", dir, "--kind", "fast", filepath.Join(dir, "a"), "--dry-run")
+	if err == nil {
+		t.Error("a directory of a fleet is no run")
+	}
+	printed, err := says(t, "fleet", "fit", dir, "--dry-run")
+	if err == nil || strings.Contains(printed, "kind: ConfigMap") || !strings.Contains(err.Error(), "1200 reads/s") {
+		t.Fatalf("%v: %s", err, printed)
+	}
+	such := regexp.MustCompile(`such as (\{.*\})`).FindStringSubmatch(err.Error())
+	if such == nil {
+		t.Fatal(err)
+	}
+	host := filepath.Join(t.TempDir(), "node.yaml")
+	if err := os.WriteFile(host, []byte(such[1]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	printed, err = says(t, "fleet", "fit", dir, "--host", host, "--dry-run")
+	for _, want := range []string{
+		"a node has 2 CPUs, 24 GiB of memory. Annotate", "has no drive", "plimsoll.dev/class: C  # alone, ",
+	} {
+		if strings.Count(printed, want) != 2 {
+			t.Errorf("%q is not said of both kinds: %s", want, printed)
+		}
+	}
+	if strings.Count(printed, "kind: ConfigMap") != 2 || !strings.Contains(printed, "name: model-fast") ||
+		!strings.Contains(printed, "name: model-slow") || err == nil || !strings.Contains(err.Error(), "without a kind") {
+		t.Errorf("%v: %s", err, printed)
+	}
+}
+
+// Each built-in experiment may be asked for, and its pods request what its scaled-down host has, or the command line.
+func TestRequestsOfARun(t *testing.T) {
+	for _, c := range []struct {
+		args   []string
+		cpus   float64
+		memory int64
+	}{
+		{nil, 1.5, 1050 << 20}, {[]string{"--no-limits"}, 0, 0}, {[]string{"--host-memory", "2GiB"}, 1.5, 2 << 30},
+		{[]string{"--host-cpus", "none"}, 0, 1050 << 20},
+	} {
+		if r := recordOf(t, append([]string{"density"}, c.args...)...); r.HostCPUs != c.cpus || r.HostMemory != c.memory {
+			t.Errorf("%v: %g CPUs, %d bytes", c.args, r.HostCPUs, r.HostMemory)
+		}
+	}
+	for _, c := range [][]string{{"--keep-free=15%"}, {"--keep-free=0%"}} {
+		if r := recordOf(t, append([]string{"density"}, c[0])...); !slices.Equal(r.Args, c) {
+			t.Errorf("%v becomes %v", c, r.Args)
+		}
+	}
+	for _, name := range examples.List() {
+		if r := recordOf(t, name); !slices.Equal(r.Args, []string{"--keep-free=15%"}) {
+			t.Errorf("it may fill nodes: %v", r.Args)
+		}
+		if r := recordOf(t, name); r.Experiment != name || r.File != "" || r.Parallel != 1 ||
+			r.Image != "plimsoll-kubernetes:"+buildinfo.Number() {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// recordOf returns what a command line of fleet run asks for.
+func recordOf(t *testing.T, args ...string) *fleet.Record {
+	t.Helper()
+	f := &fleetRunFlags{}
+	c := f.command()
+	if err := c.ParseFlags(append(args, "--nodes", "a=b", "-o", filepath.Join(t.TempDir(), "out"))); err != nil {
+		t.Fatal(err)
+	}
+	r, _, err := f.record(c, c.Flags().Args())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Flags are taken under the names that they had, which no help shows, and mean the same.
+func TestOldNamesOfFlags(t *testing.T) {
+	for _, c := range []struct{ command, old, now string }{
+		{"plan", "--page=x.html", "--html=x.html"}, {"plan", "--time=7m", "--budget=7m"},
+		{"fleet run", "--out=x", "--output=x"}, {"fleet run", "--target=5%", "--precision=5%"},
+		{"fleet run", "--host=none", "--no-limits"},
+	} {
+		var set [2]string
+		for i, flag := range []string{c.old, c.now} {
+			command, _, err := Root(buildinfo.Build{}, nil).Find(strings.Fields(c.command))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := command.ParseFlags([]string{flag}); err != nil {
+				t.Errorf("%s %s: %v", c.command, flag, err)
+			}
+			command.Flags().Visit(func(f *pflag.Flag) { set[i] += "--" + f.Name + "=" + f.Value.String() })
+		}
+		if set[0] != set[1] && c.old != "--host=none" { // which has a meaning of its own: below
+			t.Errorf("%s %s sets %s, and %s sets %s", c.command, c.old, set[0], c.now, set[1])
+		}
+		help, err := says(t, append(strings.Fields(c.command), "--help")...)
+		name, _, _ := strings.Cut(c.old, "=")
+		if err != nil || strings.Contains(help, name+" ") {
+			t.Errorf("the help of %s shows %s: %v, %s", c.command, name, err, help)
+		}
+	}
+	old, now := recordOf(t, "density", "--host", "none"), recordOf(t, "density", "--no-limits")
+	if old.HostCPUs != now.HostCPUs || old.HostMemory != now.HostMemory || now.HostCPUs != 0 {
+		t.Errorf("--host none asks for %+v, and --no-limits for %+v", old, now)
+	}
+}
+
+// Ends of runs that others started are asked for by name.
+func TestFleetCleanIsRefused(t *testing.T) {
+	for _, args := range [][]string{nil, {"--all", "--run", "x"}} {
+		_, err := says(t, append([]string{"fleet", "clean"}, args...)...)
+		if err == nil || !strings.Contains(err.Error(), "which runs?") {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+}
+
+// Nothing is started, and nothing is written, where the command line would do harm or say nothing.
+func TestFleetRunIsRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	beside := filepath.Join(t.TempDir(), "mine.yaml")
+	text := "name: mine\nquestion: What?\nstacks: {here: \"dir:.\"}\nworkloads:\n  A: {fio: {file: other.fio}}\n"
+	if err := os.WriteFile(beside, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		says string
+		args []string
+	}{
+		{"which experiment, on which nodes?", nil},
+		{"which experiment, on which nodes?", []string{"density"}},
+		{"is another device on another node", []string{"density", "--nodes", "a=b", "--destroy", "/dev/sda"}},
+		{"it is the serial of a device", []string{"density", "--nodes", "a=b", "--on", "/dev/sda"}},
+		{"there is no file", []string{"nothing.yaml", "--nodes", "a=b"}},
+		{"other.fio is not taken along", []string{beside, "--nodes", "a=b"}},
+		{"give nothing else with it", []string{"--resume", "x", "--budget", "5m"}},
+		{"is no run of a fleet", []string{"--resume", t.TempDir()}},
+		{"it is a number of nodes", []string{"density", "--nodes", "a=b", "--each-kind", "-1"}},
+		{"it is a number of nodes", []string{"density", "--nodes", "a=b", "--parallel", "0"}},
+		{"is there already", []string{"density", "--nodes", "a=b", "--out", t.TempDir()}},
+		{"unknown flag: --state", []string{"density", "--nodes", "a=b", "--state", "/"}},
+	} {
+		_, err := says(t, append([]string{"fleet", "run"}, c.args...)...)
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v: %v does not say %q", c.args, err, c.says)
+		}
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}

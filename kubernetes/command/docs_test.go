@@ -1,0 +1,104 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/cli/buildinfo"
+)
+
+var (
+	ourCommand = regexp.MustCompile("(?m)(?:^ +(?:\\$ )?|`)(?:plimsoll-kubernetes|kubectl plimsoll) ([a-z][^`\n#]*)")
+	folder     = regexp.MustCompile(`kubectl (?:apply|delete) -k\s+(\S*[a-z])`)
+)
+
+// The commands of pages are there, with the flags that they show, and what they apply has manifests.
+func TestCommandsOfPages(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands, folders := 0, 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range ourCommand.FindAllStringSubmatch(string(text), -1) {
+			commands++
+			line := strings.TrimSpace(m[1])
+			if err := parses(line); err != nil {
+				t.Errorf("%s: plimsoll-kubernetes %s: %v", page, line, err)
+			}
+		}
+		for _, m := range folder.FindAllStringSubmatch(string(text), -1) {
+			folders++
+			_, err := os.Stat(filepath.Join("../..", m[1], "kustomization.yaml"))
+			if err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+		}
+	}
+	if commands < 8 || folders < 5 {
+		t.Errorf("only %d commands and %d folders were found", commands, folders)
+	}
+	for _, line := range []string{"fleet rum density", "fleet run density --nods x=y"} {
+		if parses(line) == nil {
+			t.Errorf("%s is taken for a command", line)
+		}
+	}
+}
+
+// What manifests and the chart start is the image of this version.
+func TestVersionsOfManifests(t *testing.T) {
+	number := buildinfo.Number()
+	for file, want := range map[string]string{
+		"Chart.yaml":                   "version: " + number + "\nappVersion: \"" + number + "\"",
+		"scheduler/kustomization.yaml": "newTag: " + number,
+		"extender/kustomization.yaml":  "newTag: " + number, "limits/kustomization.yaml": "newTag: " + number,
+	} {
+		text, err := os.ReadFile(filepath.Join("../manifests", file))
+		if err != nil || !strings.Contains(string(text), want+"\n") {
+			t.Errorf("%s does not say %q: %v", file, want, err)
+		}
+	}
+	all, err := filepath.Glob("../manifests/*/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range all {
+		text, err := os.ReadFile(file)
+		images, policies := strings.Count(
+			string(text),
+			"          image: ",
+		), strings.Count(
+			string(text),
+			"imagePullPolicy: IfNotPresent",
+		)
+		if err != nil || images != policies {
+			t.Errorf("%s: %d images, and %d are taken from the node where it has them: %v", file, images, policies, err)
+		}
+	}
+}
+
+// parses returns what is wrong with a command line.
+func parses(line string) error {
+	words := strings.Fields(strings.NewReplacer(`"`, "", "'", "").Replace(line))
+	found, rest, err := Root(buildinfo.Build{}, nil).Find(words)
+	if err != nil {
+		return err
+	}
+	found.InitDefaultHelpFlag()
+	err = found.ParseFlags(rest)
+	if err != nil {
+		return err
+	}
+	if found.HasSubCommands() && found.Flags().NArg() > 0 {
+		return fmt.Errorf("there is no command %s", found.Flags().Arg(0))
+	}
+	return nil
+}

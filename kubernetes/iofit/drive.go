@@ -1,0 +1,391 @@
+package iofit
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+	listersv1 "k8s.io/client-go/listers/core/v1"
+	storagev1 "k8s.io/client-go/listers/storage/v1"
+	"k8s.io/component-helpers/storage/ephemeral"
+	volumehelper "k8s.io/component-helpers/storage/volume"
+
+	"plimsoll/internal/field"
+	"plimsoll/internal/model"
+	"plimsoll/internal/units/plural"
+)
+
+// drivesKey is the key of a kind's ConfigMap that has what stands on each drive. Nodes on which it is otherwise say so
+// in an annotation, in the same words.
+const (
+	drivesKey        = "drives.yaml"
+	DrivesAnnotation = Prefix + "drives"
+)
+
+// Keys of a drive in drives.yaml: by what Kubernetes names what volumes stand on.
+const (
+	pathsKey   = "paths"           // of nodes, below which local volumes are
+	groupsKey  = "volume-groups"   // of LVM
+	devicesKey = "device-classes"  // of TopoLVM
+	classesKey = "storage-classes" // of claims
+)
+
+// basis is what a volume stands on, as Kubernetes names it.
+type basis struct{ key, name string }
+
+// bases are names of drives by what stands on them.
+type bases map[basis]string
+
+// drive returns the drive of the first that is known; "" for none.
+func (b bases) drive(on []basis) string {
+	for _, o := range on {
+		if drive := b[o]; drive != "" {
+			return drive
+		}
+		if o.key != pathsKey {
+			continue
+		}
+		for at := path.Clean(o.name); len(at) > 1; {
+			at = path.Dir(at)
+			if drive := b[basis{pathsKey, at}]; drive != "" {
+				return drive
+			}
+		}
+	}
+	return ""
+}
+
+// mostDrivesBytes bounds what an annotation of a node says of its drives, and mostReported those that are kept.
+const (
+	mostDrivesBytes = 16 << 10
+	mostReported    = 1000 // of a kind
+)
+
+// parseBases reads what stands on the drives of a host. The error is a problem.List of all that is wrong.
+func parseBases(text, from string, drives []model.HostDrive) (bases, error) {
+	r, b := &field.Reader{}, bases{}
+	root := r.Root([]byte(text), field.File{Name: "file of drives", Bytes: mostDrivesBytes,
+		Begin: `begin with "nvme: {storage-classes: [local-fast]}"`})
+	var names []string
+	for _, d := range drives {
+		names = append(names, d.Name)
+	}
+	if root != nil {
+		r.Named(root, "drives", func(name string, n *yaml.Node) {
+			if !slices.Contains(names, name) {
+				what := fmt.Sprintf("the nodes have no drive %q, and have %s%s", name, plural.And(names), didYouMean(name, names))
+				if len(names) == 0 {
+					what = fmt.Sprintf("the nodes have no drive %q, nor any other", name)
+				}
+				r.Problem(n, what, "")
+			}
+			readers := map[string]func(*yaml.Node){}
+			for _, key := range []string{pathsKey, groupsKey, devicesKey, classesKey} {
+				readers[key] = func(n *yaml.Node) { b.read(r, n, key, name) }
+			}
+			r.Mapping(n, "drive "+name, readers)
+		})
+	}
+	return b, r.Problems.Sorted().Within(from).Err()
+}
+
+// read reads what stands on a drive: one name, or a list.
+func (b bases) read(r *field.Reader, n *yaml.Node, key, drive string) {
+	all := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		all = n.Content
+	}
+	for _, n := range all {
+		of := fmt.Sprintf("%s of drive %s", key, drive)
+		if n.Kind != yaml.ScalarNode || n.Value == "" || field.IsNull(n) {
+			r.Problem(n, fmt.Sprintf("%s are names, and not %s", of, field.Describe(n)), "write "+key+": [NAME, NAME]")
+			continue
+		}
+		is := basis{key, n.Value}
+		if key == pathsKey {
+			if !path.IsAbs(n.Value) {
+				r.Problem(n, fmt.Sprintf("%s: %s does not begin with /", of, n.Value), "")
+				continue
+			}
+			is.name = path.Clean(n.Value)
+		}
+		if other, twice := b[is]; twice {
+			r.Problem(n, fmt.Sprintf("%s: %s is on drive %s already", of, n.Value, other), "keep one of them")
+			continue
+		}
+		b[is] = drive
+	}
+}
+
+// Claims looks up what claims of pods are bound to.
+type Claims struct {
+	Claims  listersv1.PersistentVolumeClaimLister
+	Volumes listersv1.PersistentVolumeLister
+	Classes storagev1.StorageClassLister
+}
+
+// Volume is a volume of a pod, and what it stands on.
+type Volume struct {
+	name string
+	on   []basis // the surest first
+}
+
+// Of returns the volumes of a pod that may stand on drives. settled reports whether what they stand on is known for
+// good: each claim is bound.
+func (c Claims) Of(pod *corev1.Pod) (all []Volume, settled bool) {
+	settled = true
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		if v.HostPath != nil {
+			all = append(all, Volume{on: []basis{{pathsKey, v.HostPath.Path}}})
+			continue
+		}
+		claim := ClaimName(pod, v)
+		if claim == "" {
+			continue
+		}
+		on, bound := c.claim(pod.Namespace, claim)
+		settled = settled && bound
+		all = append(all, Volume{claim, on})
+	}
+	return all, settled
+}
+
+// ClaimName returns the name of a volume's claim; "" of one without.
+func ClaimName(pod *corev1.Pod, v *corev1.Volume) string {
+	switch {
+	case v.PersistentVolumeClaim != nil:
+		return v.PersistentVolumeClaim.ClaimName
+	case v.Ephemeral != nil:
+		return ephemeral.VolumeClaimName(pod, v)
+	}
+	return ""
+}
+
+// Bound returns the PersistentVolume that a pod's volume is bound to; nil where none is known.
+func (c Claims) Bound(pod *corev1.Pod, v *corev1.Volume) *corev1.PersistentVolume {
+	claim, err := c.Claims.PersistentVolumeClaims(pod.Namespace).Get(ClaimName(pod, v))
+	if err != nil || claim.Spec.VolumeName == "" {
+		return nil
+	}
+	volume, err := c.Volumes.Get(claim.Spec.VolumeName)
+	if err != nil {
+		return nil
+	}
+	return volume
+}
+
+// Local reports whether a PersistentVolume is on a drive of its node.
+func Local(v *corev1.PersistentVolume) bool {
+	of := v.Spec
+	return of.Local != nil || of.HostPath != nil || of.CSI != nil && lvm[of.CSI.Driver].key != ""
+}
+
+// claim returns what a claim stands on, and whether it is bound. What is not there is not bound.
+func (c Claims) claim(namespace, name string) (on []basis, bound bool) {
+	claim, err := c.Claims.PersistentVolumeClaims(namespace).Get(name)
+	if err != nil {
+		return nil, false
+	}
+	class := volumehelper.GetPersistentVolumeClaimClass(claim)
+	if claim.Spec.VolumeName == "" {
+		return c.class(class), false
+	}
+	volume, err := c.Volumes.Get(claim.Spec.VolumeName)
+	if err != nil {
+		return c.class(class), false
+	}
+	switch of := volume.Spec; {
+	case of.Local != nil:
+		on = append(on, basis{pathsKey, of.Local.Path})
+	case of.HostPath != nil:
+		on = append(on, basis{pathsKey, of.HostPath.Path})
+	case of.CSI != nil:
+		on = append(on, driven(of.CSI.Driver, of.CSI.VolumeAttributes)...)
+	}
+	// The class that provisioned it may be gone, or be another now. What the volume says of itself comes first.
+	return append(on, c.class(volumehelper.GetPersistentVolumeClass(volume))...), true
+}
+
+// class returns what volumes of a StorageClass stand on.
+func (c Claims) class(name string) (on []basis) {
+	if name == "" {
+		return nil
+	}
+	if class, err := c.Classes.Get(name); err == nil {
+		on = driven(class.Provisioner, class.Parameters)
+	}
+	return append(on, basis{classesKey, name})
+}
+
+// driven returns what a CSI driver of LVM says: of a volume in its attributes, and of volumes to be in parameters of
+// their StorageClass.
+func driven(driver string, says map[string]string) (on []basis) {
+	of := lvm[driver]
+	for _, key := range of.says {
+		if name := says[key]; name != "" {
+			return []basis{{of.key, name}}
+		}
+	}
+	return nil
+}
+
+// lvm are CSI drivers of LVM on the node itself, and the keys of what they say.
+var lvm = map[string]struct {
+	key  string
+	says []string
+}{
+	"local.csi.openebs.io": {groupsKey, []string{"openebs.io/volgroup", "volgroup"}},
+	"topolvm.io":           {devicesKey, []string{"topolvm.io/device-class"}},
+	"topolvm.cybozu.com":   {devicesKey, []string{"topolvm.cybozu.com/device-class"}},
+}
+
+// Sign returns a text that is the same for volumes that stand on the same alone.
+func Sign(volumes []Volume) string { return fmt.Sprintf("%q", volumes) }
+
+// reported is what stands on the drives of a node by its own annotation.
+type reported struct {
+	bases
+	err error
+}
+
+// basesOf returns what stands on drives of a node: what is said of its kind, but for what the node says itself.
+func (k *Kind) basesOf(node *corev1.Node) (bases, error) {
+	text := node.Annotations[DrivesAnnotation]
+	if text == "" {
+		return k.stand, nil
+	}
+	if len(text) > mostDrivesBytes {
+		text = text[:mostDrivesBytes+1] // which is refused, and not kept whole
+	}
+	r := k.reported.get(text, func() reported {
+		own, err := parseBases(text, "", k.Host.Drives)
+		if err != nil {
+			return reported{k.stand, unreadDrives(err)}
+		}
+		all := bases{}
+		maps.Copy(all, k.stand)
+		maps.Copy(all, own)
+		return reported{all, nil}
+	})
+	return r.bases, r.err
+}
+
+// unreadDrives is the error of an annotation of drives that cannot be read. It goes into events, which are short.
+func unreadDrives(err error) error {
+	const enough = 200
+	text := []rune(strings.ReplaceAll(err.Error(), "\n", "; "))
+	if len(text) > enough {
+		text = append(text[:enough], '.', '.', '.')
+	}
+	return fmt.Errorf("annotation %s of the node does not count: %s", DrivesAnnotation, string(text))
+}
+
+// at returns the demand of a pod with volumes on a node: limits on devices count where they are held, and the pod on
+// the drive that its volumes stand on there. The model has one drive for a pod. note says what is not known of that, or
+// does not count; "" for nothing.
+func (k *Kind) at(node *corev1.Node, d *Demand, volumes []Volume, held bool) (at *Demand, note string) {
+	at = d.On(held)
+	if len(volumes) == 0 || len(k.Host.Drives) == 0 {
+		return at, ""
+	}
+	known, err := k.basesOf(node)
+	var drives []string
+	for _, v := range volumes {
+		drive := known.drive(v.on)
+		switch {
+		case drive == "":
+			if note == "" {
+				note = v.unknown(k.Name)
+			}
+		case !slices.Contains(drives, drive):
+			drives = append(drives, drive)
+		}
+	}
+	if err != nil {
+		note = err.Error()
+	}
+	switch {
+	case len(drives) == 0 && note == "": // such as /etc/localtime of the node
+		return at, ""
+	case len(drives) == 0 && d.Drive != "":
+		return at, fmt.Sprintf("%s; the pod counts on %s, as its annotation says", note, d.Drive)
+	case len(drives) == 0:
+		return at, fmt.Sprintf("%s; the pod counts on the first, %s", note, k.Host.Drives[0].Name)
+	case slices.Contains(drives, d.Drive):
+		return at.on(d.Drive), note
+	case d.Drive != "":
+		note = fmt.Sprintf("its volumes are on %s, and its annotation says %s", plural.And(drives), d.Drive)
+	case len(drives) > 1:
+		note = fmt.Sprintf("its volumes are on %s, and the pod counts on %s alone: annotation %s names another",
+			plural.And(drives), drives[0], DriveAnnotation)
+	}
+	return at.on(drives[0]), note
+}
+
+// unknown says why nobody knows on which drive of a kind's nodes a volume is; "" for a path of the node, which need
+// not be data.
+func (v Volume) unknown(kind string) string {
+	if v.name == "" {
+		return ""
+	}
+	var on []string
+	for _, o := range v.on {
+		on = append(on, o.String())
+	}
+	if len(on) == 0 {
+		return fmt.Sprintf("nobody knows what claim %s stands on", v.name)
+	}
+	return fmt.Sprintf("nobody knows on which drive of %s nodes claim %s stands (%s)", kind, v.name, plural.And(on))
+}
+
+func (b basis) String() string {
+	return map[string]string{pathsKey: "path ", groupsKey: "volume group ", devicesKey: "device class ",
+		classesKey: "StorageClass "}[b.key] + b.name
+}
+
+// DriveOn returns the number of the drive of the kind's hosts that a pod with volumes is on, on a node, and whether its
+// volumes or its annotation say so. It is the first otherwise; below 0 where there are none.
+func (k *Kind) DriveOn(node *corev1.Node, d *Demand, volumes []Volume) (drive int, known bool) {
+	at, _ := k.at(node, d, volumes, true)
+	i := slices.IndexFunc(k.Host.Drives, func(h model.HostDrive) bool { return h.Name == at.Drive })
+	return max(i, min(0, len(k.Host.Drives)-1)), i >= 0
+}
+
+// DriveOfPath returns the drive of a node that what is at a path of it stands on; "" where nobody knows.
+func (k *Kind) DriveOfPath(node *corev1.Node, path string) string {
+	known, _ := k.basesOf(node)
+	return known.drive([]basis{{pathsKey, path}})
+}
+
+// on returns the demand with its data on a drive.
+func (d *Demand) on(drive string) *Demand {
+	if d.Drive == drive {
+		return d
+	}
+	return d.variant(d.Limits, drive)
+}
+
+// JudgeOn returns what a pod with volumes would do on a node of the kind, as Judge does of what it needs there.
+func (k *Kind) JudgeOn(node *corev1.Node, there Standing, d *Demand, volumes []Volume) Verdict {
+	at, note := k.at(node, d, volumes, there.held)
+	v := k.Judge(there, at)
+	if len(k.Host.Drives) > 1 {
+		v.Drive = cmp.Or(at.Drive, k.Host.Drives[0].Name)
+	}
+	switch {
+	case note == "":
+	case v.Broken != "":
+		v.Broken += "; " + note
+	case v.Unknown != "":
+		v.Unknown += "; " + note
+	default:
+		v.Note = note
+	}
+	return v
+}

@@ -1,0 +1,293 @@
+package iofit
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	listersv1 "k8s.io/client-go/listers/core/v1"
+	storagelisters "k8s.io/client-go/listers/storage/v1"
+	clientcache "k8s.io/client-go/tools/cache"
+
+	"plimsoll/internal/testkit/modeltest"
+)
+
+const someDrives = `nvme: {paths: /mnt/nvme, volume-groups: [fast-vg]}
+sata:
+  paths: [/mnt, /dev/sdb/]
+  volume-groups: [slow-vg, data]
+  device-classes: [hdd]
+  storage-classes: [local-slow]`
+
+// theClaims are claims of the namespace "", with what they are bound to, and classes.
+func theClaims(t testing.TB, all ...runtime.Object) Claims {
+	t.Helper()
+	by := clientcache.Indexers{clientcache.NamespaceIndex: clientcache.MetaNamespaceIndexFunc}
+	claims, volumes, classes := clientcache.NewIndexer(clientcache.MetaNamespaceKeyFunc, by),
+		clientcache.NewIndexer(
+			clientcache.MetaNamespaceKeyFunc,
+			by,
+		), clientcache.NewIndexer(clientcache.MetaNamespaceKeyFunc, by)
+	for _, o := range all {
+		into := classes
+		switch o.(type) {
+		case *corev1.PersistentVolumeClaim:
+			into = claims
+		case *corev1.PersistentVolume:
+			into = volumes
+		}
+		if err := into.Add(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Claims{listersv1.NewPersistentVolumeClaimLister(claims), listersv1.NewPersistentVolumeLister(volumes),
+		storagelisters.NewStorageClassLister(classes)}
+}
+
+func aClaim(name, class, volume string) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class, VolumeName: volume}}
+}
+
+func aVolume(name, class string, of corev1.PersistentVolumeSource) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeSpec{StorageClassName: class, PersistentVolumeSource: of}}
+}
+
+func aLocal(path string) corev1.PersistentVolumeSource {
+	return corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: path}}
+}
+
+func aCSI(driver string, attributes ...string) corev1.PersistentVolumeSource {
+	csi := &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeAttributes: map[string]string{}}
+	for i := 0; i < len(attributes); i += 2 {
+		csi.VolumeAttributes[attributes[i]] = attributes[i+1]
+	}
+	return corev1.PersistentVolumeSource{CSI: csi}
+}
+
+// mounting returns a pod with claims.
+func mounting(pod *corev1.Pod, claims ...string) *corev1.Pod {
+	for _, name := range claims {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}})
+	}
+	return pod
+}
+
+func withDrivesFile(t testing.TB, drives string) *Kind {
+	t.Helper()
+	var file bytes.Buffer
+	if err := modeltest.ThreeClasses().Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	c, err := ConfigMap("big", file.Bytes(), bigHost, drives)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := ParseKind(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// A pod counts on the drive that its claim stands on, whichever way Kubernetes says that.
+func TestDriveOfAClaim(t *testing.T) {
+	const openEBS, topoLVM = "local.csi.openebs.io", "topolvm.io"
+	class := func(name, provisioner, key, value string) *storagev1.StorageClass {
+		return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner,
+			Parameters: map[string]string{key: value}}
+	}
+	claims := theClaims(
+		t,
+		class("lvm", openEBS, "volgroup", "data"),
+		class("topo", topoLVM, topoLVM+"/device-class", "hdd"),
+		class("other", "ebs.csi.aws.com", "volgroup", "data"),
+		aClaim("local", "", "local"),
+		aVolume("local", "", aLocal("/mnt/sata0/vol1")),
+		aClaim("nested", "local-slow", "nested"),
+		aVolume("nested", "local-slow", aLocal("/mnt/nvme/vol1/")),
+		aClaim("alike", "", "alike"),
+		aVolume("alike", "", aLocal("/mnt/nvme2")),
+		aClaim("block", "", "block"),
+		aVolume("block", "", aLocal("/dev/sdb")),
+		aClaim("dots", "", "dots"),
+		aVolume("dots", "", aLocal("/mnt/nvme/../../srv")),
+		aClaim("host", "", "host"),
+		aVolume("host", "",
+			corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/mnt/x"}}),
+		aClaim("group", "", "group"),
+		aVolume("group", "lvm", aCSI(openEBS, "openebs.io/volgroup", "fast-vg")),
+		aClaim("by-class", "", "by-class"),
+		aVolume("by-class", "topo", aCSI(topoLVM)),
+		aClaim("elsewhere", "local-slow", "elsewhere"),
+		aVolume("elsewhere", "local-slow", aLocal("/srv")),
+		aClaim("other", "other", "other"),
+		aVolume("other", "other", aCSI("ebs.csi.aws.com", "openebs.io/volgroup", "data")),
+		aClaim("unbound", "local-slow", ""),
+		aClaim("unbound-lvm", "lvm", ""),
+		aClaim("unbound-topo", "topo", ""),
+		aClaim("unseen", "local-slow", "unseen"),
+		aClaim("classless", "", ""),
+	)
+	k := withDrivesFile(t, someDrives)
+	for claim, want := range map[string]string{"local": "sata", "nested": "nvme", "alike": "sata", "block": "sata",
+		"dots": "", "host": "sata", "group": "nvme", "by-class": "sata", "elsewhere": "sata", "other": "", "unbound": "sata",
+		"unbound-lvm": "sata", "unbound-topo": "sata", "unseen": "sata", "classless": "", "missing": ""} {
+		pod := mounting(aPod("class", "writes"), claim)
+		volumes, settled := claims.Of(pod)
+		d, note := k.at(&corev1.Node{}, aDemand(t, "class", "writes"), volumes, false)
+		if d.Drive != want || (note == "") != (want != "") {
+			t.Errorf("%s: it counts on %q, not %q: %s", claim, d.Drive, want, note)
+		}
+		if bound := !strings.HasPrefix(claim, "un") && claim != "classless" && claim != "missing"; settled != bound {
+			t.Errorf("%s: it is settled: %t", claim, settled)
+		}
+		if want == "" && !strings.Contains(note, "claim "+claim) || want == "" && !strings.Contains(note, "the first, nvme") {
+			t.Errorf("%s: %q", claim, note)
+		}
+		onWant := k.JudgeOn(&corev1.Node{}, Standing{}, aDemand(t, "class", "writes"), volumes)
+		same := k.Judge(Standing{}, aDemand(t, "class", "writes", "drive", want))
+		if onWant.Rate != same.Rate || onWant.Drive == "" {
+			t.Errorf("%s: %+v, and on the drive %+v", claim, onWant, same)
+		}
+	}
+}
+
+// The volumes of a pod say on which drive it is, before its annotation; of several, the annotation chooses.
+func TestDriveOfAPod(t *testing.T) {
+	claims := theClaims(t, aClaim("data", "local-slow", ""), aClaim("log", "", "log"),
+		aVolume("log", "", aLocal("/mnt/nvme/log")), aClaim("web", "ebs", ""), aClaim("p-scratch", "local-slow", ""))
+	path := func(path string) corev1.Volume {
+		return corev1.Volume{Name: "path", VolumeSource: corev1.VolumeSource{
+			HostPath: &corev1.HostPathVolumeSource{Path: path}}}
+	}
+	k := withDrivesFile(t, someDrives)
+	for _, c := range []struct {
+		annotated string
+		claims    []string
+		more      []corev1.Volume
+		want      string
+		note      string
+	}{
+		{claims: []string{"data"}, want: "sata"},
+		{claims: []string{"data", "log"}, want: "sata", note: "its volumes are on sata and nvme"},
+		{annotated: "nvme", claims: []string{"data", "log"}, want: "nvme"},
+		{annotated: "nvme", claims: []string{"data"}, want: "sata", note: "its annotation says nvme"},
+		{annotated: "floppy", claims: []string{"data"}, want: "sata", note: "its annotation says floppy"},
+		{annotated: "sata", claims: []string{"web"}, want: "sata", note: "as its annotation says"},
+		{claims: []string{"web", "data"}, want: "sata", note: "claim web stands (StorageClass ebs)"},
+		{more: []corev1.Volume{path("/etc/localtime")}},
+		{more: []corev1.Volume{path("/etc/localtime"), path("/mnt/nvme/x")}, want: "nvme"},
+		{more: []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{
+			Ephemeral: &corev1.EphemeralVolumeSource{}}}, {Name: "empty"}}, want: "sata"},
+	} {
+		pod := mounting(aPod("class", "writes", "drive", c.annotated), c.claims...)
+		pod.Name, pod.Spec.Volumes = "p", append(pod.Spec.Volumes, c.more...)
+		asked, err := DemandOf(pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		volumes, _ := claims.Of(pod)
+		d, note := k.at(&corev1.Node{}, asked, volumes, false)
+		if d.Drive != c.want || !strings.Contains(note, c.note) || (note == "") != (c.note == "") {
+			t.Errorf("%q with %v and %d others: it counts on %q: %q", c.annotated, c.claims, len(c.more), d.Drive, note)
+		}
+		if again, _ := k.at(&corev1.Node{}, asked, volumes, false); again != d {
+			t.Errorf("%v: the same is made twice", c.claims)
+		}
+	}
+	// What is said of it is said where it fits, where it does not, and where nobody knows.
+	volumes, _ := claims.Of(mounting(aPod(), "web"))
+	for _, d := range []*Demand{aDemand(t, "class", "writes"),
+		aDemand(t, "class", "writes", "least-throughput", "900000/s"), aDemand(t, "class", "nobody")} {
+		v := k.JudgeOn(&corev1.Node{}, Standing{}, d, volumes)
+		if n := strings.Count(v.String()+v.Broken+v.Unknown, "StorageClass ebs"); n != 1 {
+			t.Errorf("it is said %d times: %+v", n, v)
+		}
+	}
+}
+
+// Pods that stand on a node weigh on their own drives alone.
+func TestPodsOnTwoDrives(t *testing.T) {
+	claims := theClaims(t, aClaim("slow", "local-slow", ""), aClaim("fast", "", "fast"),
+		aVolume("fast", "", aLocal("/mnt/nvme/1")))
+	k, all := withDrivesFile(t, someDrives), func(string) bool { return true }
+	d := aDemand(t, "class", "writes")
+	beside := func(claim, others string) Verdict {
+		pods := slices.Repeat([]*corev1.Pod{mounting(aPod("class", "writes"), others)}, 6)
+		there := OnNode(&corev1.Node{}, k, slices.Values(pods), claims, all)
+		if there.Settled != (others == "fast") {
+			t.Errorf("%s: settled is %t", others, there.Settled)
+		}
+		volumes, _ := claims.Of(mounting(aPod(), claim))
+		return k.JudgeOn(&corev1.Node{}, there, d, volumes)
+	}
+	for _, c := range [][2]string{{"slow", "fast"}, {"fast", "slow"}} {
+		shared, apart := beside(c[0], c[0]), beside(c[0], c[1])
+		if shared.Gain >= apart.Gain {
+			t.Errorf("on %s, six others weigh as much on the other drive: %+v and %+v", c[0], shared, apart)
+		}
+	}
+	if fast, slow := beside("fast", "slow"), beside("slow", "slow"); fast.Drive != "nvme" || slow.Drive != "sata" {
+		t.Errorf("%+v and %+v", fast, slow)
+	}
+}
+
+// A node may have on its drives what others of its kind have not, and says so itself.
+func TestDrivesOfANode(t *testing.T) {
+	k := withDrivesFile(t, someDrives)
+	claims := theClaims(t, aClaim("data", "", "data"), aVolume("data", "", aLocal("/mnt/disks/1234/vol")),
+		aClaim("slow", "local-slow", ""))
+	on := func(claim, says string) (string, string) {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{DrivesAnnotation: says}}}
+		volumes, _ := claims.Of(mounting(aPod(), claim))
+		d, note := k.at(node, aDemand(t, "class", "writes"), volumes, false)
+		return d.Drive, note
+	}
+	for _, c := range [][3]string{{"data", "", "sata"}, {"data", "nvme: {paths: /mnt/disks/1234}", "nvme"},
+		{"data", "{nvme: {paths: /mnt}}", "nvme"}, {"slow", "{nvme: {paths: /mnt}}", "sata"},
+		{"slow", "{nvme: {storage-classes: local-slow}}", "nvme"}} {
+		if drive, note := on(c[0], c[1]); drive != c[2] || note != "" {
+			t.Errorf("%v: %s, %s", c, drive, note)
+		}
+	}
+	for _, wrong := range []string{"floppy: {paths: /mnt/disks}", "nvme", strings.Repeat("x", 100_000),
+		"{nvme: {" + strings.Repeat("y", 3000) + ": z}}"} {
+		drive, note := on("data", wrong)
+		if drive != "sata" || !strings.Contains(note, DrivesAnnotation) || len(note) > 500 {
+			t.Errorf("%.20s: %s, %s", wrong, drive, note)
+		}
+	}
+}
+
+// All that is wrong with a file of drives is said at once.
+func TestWrongDrives(t *testing.T) {
+	var file bytes.Buffer
+	if err := modeltest.ThreeClasses().Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	_, err := ConfigMap("big", file.Bytes(), bigHost, `nvmee: {paths: /mnt/nvme}
+nvme: {paths: [mnt, 3, {a: b}], storage-class: x, volume-groups: vg}
+sata: {volume-groups: [vg, ""], paths: /mnt/nvme/}`)
+	if err == nil {
+		t.Fatal("it is taken")
+	}
+	for _, wrong := range []string{"ConfigMap /model-big", "drives.yaml", `no drive "nvmee"`, "nvme and sata", "mnt does not begin",
+		"3 does not begin", "not keys and values", `"storage-class"`, "vg is on drive nvme already", `not ""`,
+		"/mnt/nvme/ is on drive nvmee already"} {
+		if !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%q is not in:\n%v", wrong, err)
+		}
+	}
+	if _, err := ConfigMap("big", file.Bytes(), "{drives: {}}", "nvme: {paths: /mnt}"); err == nil ||
+		!strings.Contains(err.Error(), "nor any other") {
+		t.Error(err)
+	}
+}
