@@ -9,6 +9,7 @@
 # as a desk and a phone show it, to be looked at.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+as_root=$PWD/scripts/as-root
 dir=$(realpath -m "${1:-bin/pictures}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -23,7 +24,7 @@ measured() {
 	found() { find "$dir/plimsoll-runs" -maxdepth 1 -name "$name-2*" 2>/dev/null | sort | head -n 1; }
 	if [ -z "$(found)" ]; then
 		(cd "$dir" && stty cols 100 2>/dev/null || true
-		cd "$dir" && script -q --log-out "$name.log" -c "sudo $work/plimsoll run $name $*" >/dev/null)
+		cd "$dir" && script -q --log-out "$name.log" -c "$as_root $work/plimsoll run $name $*" >/dev/null)
 	fi
 	found
 }
