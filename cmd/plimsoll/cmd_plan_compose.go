@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,12 +71,7 @@ func (f *planFlags) planCompose(ctx context.Context, a *app) error {
 	if err != nil {
 		return usage(err)
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return &exitError{exitFailure, err}
-	}
-	engines, err := apply.Contexts(c.contexts, cmp.Or(os.Getenv("DOCKER_CONFIG"), filepath.Join(home, ".docker")),
-		cmp.Or(os.Getenv("DOCKER_HOST"), "unix:///var/run/docker.sock"))
+	engines, err := apply.Contexts(c.contexts)
 	if err != nil {
 		return usage(err)
 	}

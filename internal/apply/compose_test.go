@@ -141,7 +141,10 @@ func TestAttackPlan(t *testing.T) {
 	}
 	for _, change := range [][2]string{
 		{`"project":"shop"`, `"project":"../x"`},
-		{`unix:///run/d.sock`, `tcp://1.2.3.4:2375`},
+		{`unix:///run/d.sock`, `tcp://1.2.3.4`},
+		{`unix:///run/d.sock`, `tcp://u:p@1.2.3.4:2376`},
+		{`unix:///run/d.sock`, `tcp://1.2.3.4:2376/x`},
+		{`unix:///run/d.sock`, `http://1.2.3.4:2376`},
 		{`unix:///run/d.sock`, `unix:///run/../d.sock`},
 		{`unix:///run/d.sock`, `ssh://-oProxyCommand=id@x`},
 		{`"image":"app:1"`, `"image":"app:1","network":"host"`},

@@ -2,36 +2,27 @@ package apply
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/moby/moby/client"
 
-	"plimsoll/internal/field"
 	"plimsoll/internal/host/clienthost"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/problem"
-	"plimsoll/internal/state/inputfile"
 )
 
 // Engine is a Docker engine, as a plan names it.
 type Engine struct {
 	Name string `json:"name"` // of the Docker context
-	Host string `json:"host"` // unix:///PATH or ssh://USER@HOST
+	Host string `json:"host"` // unix:///PATH, ssh://USER@HOST or tcp://HOST:PORT
 	ID   string `json:"id"`   // that the engine has for itself
 }
 
@@ -41,75 +32,6 @@ type Host struct {
 	CPUs        int
 	MemoryBytes int64
 	Drive       string // of the model, by the engine's label plimsoll.drive
-}
-
-var unixHost = regexp.MustCompile(`^unix:///[A-Za-z0-9_./+-]{1,106}$`)
-
-// checkHost returns an error for an address that is neither a unix socket nor a host that ssh reaches.
-func checkHost(host string) error {
-	if path, ok := strings.CutPrefix(host, "unix://"); ok && unixHost.MatchString(host) && filepath.Clean(path) == path {
-		return nil
-	}
-	if _, ok := field.ParseSSHHost(host); ok {
-		return nil
-	}
-	return problem.New(
-		problem.Invalid,
-		fmt.Sprintf("engine at %q", host),
-		"it is neither unix:///PATH nor ssh://USER@HOST",
-		"docker context create NAME --docker host=ssh://USER@HOST",
-	)
-}
-
-// Contexts returns engines by the names of Docker contexts, without their IDs. configuration is the directory of
-// Docker's configuration, and socket the address of the engine that the context "default" means.
-func Contexts(names []string, configuration, socket string) (all []Engine, err error) {
-	for _, name := range names {
-		e := Engine{Name: name, Host: socket}
-		switch {
-		case !plainName.MatchString(name):
-			return nil, problem.New(problem.Invalid, fmt.Sprintf("context %q", name), "this is no name", "")
-		case slices.ContainsFunc(all, func(other Engine) bool { return other.Name == name }):
-			return nil, problem.New(problem.Invalid, "context "+name, "it is named twice", "")
-		case name != "default":
-			if e.Host, err = contextHost(configuration, name); err != nil {
-				return nil, err
-			}
-		}
-		if err := checkHost(e.Host); err != nil {
-			return nil, fmt.Errorf("context %s: %w", name, err)
-		}
-		all = append(all, e)
-	}
-	return all, nil
-}
-
-// mostContext is more than the file of any context has.
-const mostContext = 1 << 20
-
-// contextHost reads the address of a context where Docker keeps it.
-func contextHost(configuration, name string) (string, error) {
-	sum := sha256.Sum256([]byte(name))
-	file := filepath.Join(configuration, "contexts", "meta", hex.EncodeToString(sum[:]), "meta.json")
-	text, err := inputfile.Read(file, mostContext)
-	if errors.Is(err, os.ErrNotExist) {
-		return "", problem.New(problem.Invalid, "context "+name, "there is none in "+configuration,
-			"docker context ls lists those that there are").CausedBy(err)
-	}
-	if err != nil {
-		return "", fmt.Errorf("context %s: %w", name, err)
-	}
-	var meta struct {
-		Name      string
-		Endpoints map[string]struct{ Host string }
-	}
-	if err := json.Unmarshal(text, &meta); err != nil {
-		return "", fmt.Errorf("context %s: %s: %w", name, file, err)
-	}
-	if meta.Name != name {
-		return "", fmt.Errorf("context %s: %s is of %q", name, file, meta.Name)
-	}
-	return meta.Endpoints["docker"].Host, nil
 }
 
 const (
@@ -145,7 +67,11 @@ func (e Engine) dial(ctx context.Context) (net.Conn, error) {
 		c, err := d.DialContext(ctx, "unix", path)
 		return &boundedConn{Conn: c}, err
 	}
-	c, err := dialSSH(e.Host)
+	dial := func() (net.Conn, error) { return dialSSH(e.Host) }
+	if address, ok := strings.CutPrefix(e.Host, "tcp://"); ok {
+		dial = func() (net.Conn, error) { return e.dialTLS(ctx, address) }
+	}
+	c, err := dial()
 	if err != nil {
 		return nil, err
 	}

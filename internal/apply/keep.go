@@ -42,6 +42,12 @@ func Keep(ctx context.Context, t *Target, state string, k Keeping) (err error) {
 			"--watch keeps at most %d: nothing takes over where this host fails", mostKept),
 			"use Kubernetes: docs/tutorials/3-kubernetes-first-pod.md")
 	}
+	for _, e := range t.Engines {
+		if strings.HasPrefix(e.Host, "tcp://") {
+			return problem.New(problem.Unsupported, "engine "+e.Name+" at "+e.Host, "over TLS it cannot be seen what its "+
+				"containers' requests wait for: --watch looks at the host itself", "use a context of ssh://root@HOST, and plan again")
+		}
+	}
 	if len(k.Limits) == 0 {
 		return problem.New(problem.Invalid, "project "+t.Project, "no service has a limit of p99 that could be kept",
 			"add the label plimsoll.p99-limit, and plan again")

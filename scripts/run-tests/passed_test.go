@@ -77,8 +77,8 @@ func TestUnlessPassed(t *testing.T) {
 		write(t, fmt.Sprintf("internal/model/many/%0200d", i), "a")
 	}
 	commit("kubernetes/fleet/run.go", "c")
-	expect("1", "runs", "kubernetes/fleet/run.go")
-	expect("0", "runs", "kubernetes/fleet/run.go")
+	expect("1", "runs", "changes in: internal/model/many/000")
+	expect("0", "runs", "changes in: internal/model/many/000")
 	git("rm", "-q", "internal/placement/x.go")
 	git("commit", "-qm", "less")
 	expect("0", "runs", "internal/placement/x.go")
