@@ -109,7 +109,8 @@ func contextHost(name string) (string, error) {
 	engine := meta.Endpoints["docker"]
 	if engine.SkipTLSVerify {
 		return "", problem.New(problem.Invalid, "context "+name, "it does not verify the engine (skip-tls-verify): any "+
-			"program that answers in its place is sent the passwords of services", "create it with a ca, and without skip-tls-verify")
+			"program that answers in its place is sent the passwords of services",
+			"create it with a ca, and without skip-tls-verify")
 	}
 	return engine.Host, nil
 }
@@ -122,7 +123,8 @@ func (e Engine) dialTLS(ctx context.Context, address string) (net.Conn, error) {
 		text, _, err := contextFile("tls", e.Name, "docker", name)
 		if err != nil {
 			return nil, problem.New(problem.Invalid, "engine "+e.Name+" at "+e.Host,
-				"its context has no certificates for TLS: "+err.Error(), "docker context create "+e.Name+" --docker host="+e.Host+",ca=CA,cert=CERT,key=KEY").CausedBy(err)
+				"its context has no certificates for TLS: "+err.Error(),
+				"docker context create "+e.Name+" --docker host="+e.Host+",ca=CA,cert=CERT,key=KEY").CausedBy(err)
 		}
 		pem[i] = text
 	}
@@ -134,6 +136,8 @@ func (e Engine) dialTLS(ctx context.Context, address string) (net.Conn, error) {
 	if !roots.AppendCertsFromPEM(pem[0]) {
 		return nil, fmt.Errorf("engine %s: the ca.pem of its context has no certificate", e.Name)
 	}
-	d := tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, Certificates: []tls.Certificate{pair}}}
+	d := tls.Dialer{Config: &tls.Config{
+		MinVersion: tls.VersionTLS12, RootCAs: roots, Certificates: []tls.Certificate{pair},
+	}}
 	return d.DialContext(ctx, "tcp", address)
 }

@@ -106,9 +106,9 @@ func TestContextsOfTLS(t *testing.T) {
 		"another client":     {ca: ours.pem, cert: strange, key: strangeKey, want: "certificate"},
 		"no client":          {ca: ours.pem, want: "no certificates for TLS"},
 		"no authority":       {cert: certificate, key: key, want: "no certificates for TLS"},
-		"empty authority":    {ca: []byte("x"), cert: certificate, key: key, want: "ca.pem of its context has no certificate"},
+		"empty authority":    {ca: []byte("x"), cert: certificate, key: key, want: "has no certificate"},
 		"key of another":     {ca: ours.pem, cert: certificate, key: strangeKey, want: "certificate and key"},
-		"nothing is checked": {ca: ours.pem, cert: certificate, key: key, more: `,"SkipTLSVerify":true`, want: "skip-tls-verify"},
+		"nothing is checked": {ca: ours.pem, cert: certificate, key: key, more: `,"SkipTLSVerify":true`, want: "skip-tls"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

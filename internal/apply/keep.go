@@ -45,7 +45,8 @@ func Keep(ctx context.Context, t *Target, state string, k Keeping) (err error) {
 	for _, e := range t.Engines {
 		if strings.HasPrefix(e.Host, "tcp://") {
 			return problem.New(problem.Unsupported, "engine "+e.Name+" at "+e.Host, "over TLS it cannot be seen what its "+
-				"containers' requests wait for: --watch looks at the host itself", "use a context of ssh://root@HOST, and plan again")
+				"containers' requests wait for: --watch looks at the host itself",
+				"use a context of ssh://root@HOST, and plan again")
 		}
 	}
 	if len(k.Limits) == 0 {

@@ -149,7 +149,7 @@ func TestKeepRefuses(t *testing.T) {
 	for i := range mostKept + 1 {
 		many.Engines = append(many.Engines, Engine{Name: fmt.Sprint(i)})
 	}
-	tls := &Target{Engines: []Engine{{Name: "west", Host: "tcp://west:2376"}}}
+	tls := &Target{Deployment: Deployment{Engines: []Engine{{Name: "west", Host: "tcp://west:2376"}}}}
 	for want, target := range map[string]*Target{"use Kubernetes": many, "plimsoll.p99-limit": {}, "over TLS": tls} {
 		err := Keep(t.Context(), target, t.TempDir(), Keeping{Rules: testRules})
 		if err == nil || !strings.Contains(err.Error(), want) {
