@@ -52,7 +52,7 @@ PodDisruptionBudget keeps.
 With --evict it makes the moves by the Eviction API, so that PodDisruptionBudgets hold. It evicts a pod, waits until the
 pod that its controller makes instead is Ready, says on which node the scheduler put that, and goes on. Pods without a
 controller, of Jobs and of the cluster itself stay. It stops when the cluster is no longer what the plan is of; an
-interrupt ends it after what has begun is told. It fails unless all moves are made.`,
+interrupt ends it, and it says what was moved and what was not. It fails unless all moves are made.`,
 		Example: `  plimsoll-kubernetes plan --moves 5
   plimsoll-kubernetes plan --nodes pool=databases --html plan.html
   plimsoll-kubernetes plan --moves 5 --evict --dry-run
@@ -160,7 +160,7 @@ func evictAll(ctx context.Context, out io.Writer, e *evict.Evictor, moves []repl
 		done = evict.WouldMove
 	}
 	for _, o := range e.Run(ctx, moves) {
-		if o.Verdict == done || o.Verdict == evict.Elsewhere {
+		if o.Verdict == done || o.Verdict == evict.OtherNode {
 			made++
 		}
 	}

@@ -44,13 +44,13 @@ type Verdict string
 // Verdicts of moves.
 const (
 	Moved       Verdict = "Moved"
-	WouldMove   Verdict = "Would be evicted" // by the API server's dry run
-	Elsewhere   Verdict = "Moved elsewhere"  // the scheduler chose another node than the plan
-	NotReady    Verdict = "Not Ready"        // it was evicted, and no new pod was Ready in time
-	Refused     Verdict = "Refused"          // by its PodDisruptionBudget
-	Left        Verdict = "Left"             // it was not asked to be evicted
-	Changed     Verdict = "Changed"          // the pod that the plan saw is gone
-	Failed      Verdict = "Failed"           // the API server refused it for another reason
+	WouldMove   Verdict = "Would be evicted"      // by the API server's dry run
+	OtherNode   Verdict = "Moved to another node" // the scheduler chose another node than the plan
+	NotReady    Verdict = "Not Ready"             // it was evicted, and no new pod was Ready in time
+	Refused     Verdict = "Refused"               // by its PodDisruptionBudget
+	Left        Verdict = "Left"                  // it was not asked to be evicted
+	Changed     Verdict = "Changed"               // the pod that the plan saw is gone
+	Failed      Verdict = "Failed"                // the API server refused it for another reason
 	Interrupted Verdict = "Interrupted"
 )
 
@@ -71,9 +71,9 @@ func (o Outcome) String() string {
 	case Moved:
 		return fmt.Sprintf("%s: %s from %s to %s: %s is Ready after %s", o.Verdict, name, o.From, o.To, o.New.Name,
 			o.Took.Round(100*time.Millisecond))
-	case Elsewhere:
-		return fmt.Sprintf("%s: %s from %s to %s, and not to %s as planned: %s is Ready after %s%s", o.Verdict, name, o.From,
-			o.New.Spec.NodeName, o.To, o.New.Name, o.Took.Round(100*time.Millisecond), o.Why)
+	case OtherNode:
+		return fmt.Sprintf("%s: %s from %s to %s, and not to %s as planned: %s is Ready after %s%s", o.Verdict, name,
+			o.From, o.New.Spec.NodeName, o.To, o.New.Name, o.Took.Round(100*time.Millisecond), o.Why)
 	case WouldMove:
 		return fmt.Sprintf("%s: %s of %s, for %s", o.Verdict, name, o.From, o.To)
 	}
@@ -109,8 +109,8 @@ func (e *Evictor) Allowed(ctx context.Context, moves []replan.PodMove) error {
 		}
 	}
 	if len(not) > 0 {
-		return fmt.Errorf("nothing was evicted: you may not evict pods in %s %s (the verb create on pods/eviction allows it)",
-			plural.Of(len(not), "namespace"), plural.And(not))
+		return fmt.Errorf("nothing was evicted: you may not evict pods in %s %s (the verb create on pods/eviction "+
+			"allows it)", plural.Of(len(not), "namespace"), plural.And(not))
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (e *Evictor) Run(ctx context.Context, moves []replan.PodMove) []Outcome {
 		}
 		f := <-ends
 		delete(moving, f.i)
-		if f.Verdict == Elsewhere {
+		if f.Verdict == OtherNode {
 			f.Why = r.exchange(f.Outcome, i)
 		}
 		r.end(f.Outcome)
@@ -214,7 +214,7 @@ func (r *run) exchange(o Outcome, next int) string {
 // end notes how a move ended, and what that means for later ones.
 func (r *run) end(o Outcome) {
 	switch o.Verdict {
-	case Moved, Elsewhere:
+	case Moved, OtherNode:
 		r.now[o.Pod] = o.New
 	case NotReady, Failed:
 		r.stop = fmt.Sprintf("pod %s did not move: plan again when it is Ready", name(o.Pod))
@@ -259,7 +259,7 @@ func (e *Evictor) move(ctx context.Context, m replan.PodMove, p *corev1.Pod) Out
 	case o.Why != "":
 		o.Verdict, o.Why = NotReady, fmt.Sprintf("it was evicted, and after %s %s", e.Ready, o.Why)
 	case o.New.Spec.NodeName != m.To:
-		o.Verdict = Elsewhere
+		o.Verdict = OtherNode
 	}
 	return o
 }

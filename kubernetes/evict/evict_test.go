@@ -61,7 +61,9 @@ func in(t *testing.T, test func(c *cluster), objects ...runtime.Object) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := &cluster{t: t, client: fake.NewClientset(objects...), lands: map[string]string{}}
-		c.client.PrependReactor("create", "selfsubjectaccessreviews", func(a ktesting.Action) (bool, runtime.Object, error) {
+		c.client.PrependReactor("create", "selfsubjectaccessreviews", func(a ktesting.Action) (
+			bool, runtime.Object, error,
+		) {
 			r := a.(ktesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)
 			ask := r.Spec.ResourceAttributes
 			r.Status.Allowed = ask.Verb == "create" && ask.Resource == "pods" && ask.Subresource == "eviction" &&
@@ -241,18 +243,18 @@ func TestChangedPodsStay(t *testing.T) {
 	}, replaced, alone, raced)
 }
 
-// A pod that lands elsewhere than planned takes the place of an equal one, or ends the moves.
-func TestPodsThatLandElsewhere(t *testing.T) {
+// A pod that lands on another node than planned takes the place of an equal one, or ends the moves.
+func TestPodsThatLandOnOtherNodes(t *testing.T) {
 	a, b := pod("a", "orders", "s1"), pod("b", "orders", "s1")
 	moves := []replan.PodMove{move(a, "f1"), move(b, "f2")}
 	in(t, func(c *cluster) {
 		c.lands = map[string]string{"a": "f2", "b": "f1"}
-		lines := c.ends(c.t.Context(), moves, Elsewhere, Moved)
+		lines := c.ends(c.t.Context(), moves, OtherNode, Moved)
 		c.says(lines[0], "to f2, and not to f1 as planned", "pod shop/b, which was to go there, goes to f1")
 	}, a, b)
 	in(t, func(c *cluster) {
 		c.lands = map[string]string{"a": "s1", "b": "f2"}
-		lines := c.ends(c.t.Context(), moves, Elsewhere, Left)
+		lines := c.ends(c.t.Context(), moves, OtherNode, Left)
 		c.says(lines[1], "plan again")
 	}, a, b)
 }
