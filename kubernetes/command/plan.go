@@ -49,10 +49,11 @@ Each move is one that kube-scheduler would make: requests, affinity, taints, top
 volumes are kept. Pods with data on a drive of their node stay, and so do those that a
 PodDisruptionBudget keeps.
 
-With --evict it makes the moves by the Eviction API, so that PodDisruptionBudgets hold. It evicts a pod, waits until the
-pod that its controller makes instead is Ready, says on which node the scheduler put that, and goes on. Pods without a
-controller, of Jobs and of the cluster itself stay. It stops when the cluster is no longer what the plan is of; an
-interrupt ends it, and it says what was moved and what was not. It fails unless all moves are made.`,
+With --evict it makes the moves by the Eviction API, so that PodDisruptionBudgets hold. It evicts
+a pod, waits until the pod that its controller makes instead is Ready, says on which node the
+scheduler put that, and goes on. Pods without a controller, of Jobs and of the cluster itself
+stay. It stops when the cluster is no longer what the plan is of; an interrupt ends it, and it
+says what was moved and what was not. It fails unless all moves are made.`,
 		Example: `  plimsoll-kubernetes plan --moves 5
   plimsoll-kubernetes plan --nodes pool=databases --html plan.html
   plimsoll-kubernetes plan --moves 5 --evict --dry-run
