@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -15,6 +16,7 @@ import (
 	"plimsoll/internal/report"
 	"plimsoll/internal/state/sudouser"
 	"plimsoll/internal/units/plural"
+	"plimsoll/kubernetes/evict"
 	"plimsoll/kubernetes/iofit"
 	"plimsoll/kubernetes/replan"
 )
@@ -28,6 +30,9 @@ type planFlags struct {
 	longest                           time.Duration
 	moveLocal                         bool
 	rules                             replan.NewRules
+
+	evict   bool
+	evictor evict.Evictor // what flags say of it
 }
 
 func planCommand(rules replan.NewRules) *cobra.Command {
@@ -38,13 +43,21 @@ func planCommand(rules replan.NewRules) *cobra.Command {
 		Long: `Read nodes, pods with a class and the models of their kinds, and plan on which node each
 pod had better run, as "plimsoll plan" does. It prints what each would do, which limits are
 kept, and the moves that lead there, in an order that breaks no limit on the way. Nothing is moved or
-evicted: that is yours to do.
+evicted without --evict.
 
 Each move is one that kube-scheduler would make: requests, affinity, taints, topology spread and
 volumes are kept. Pods with data on a drive of their node stay, and so do those that a
-PodDisruptionBudget keeps.`,
+PodDisruptionBudget keeps.
+
+With --evict it makes the moves by the Eviction API, so that PodDisruptionBudgets hold. It evicts
+a pod, waits until the pod that its controller makes instead is Ready, says on which node the
+scheduler put that, and goes on. Pods without a controller, of Jobs and of the cluster itself
+stay. It stops when the cluster is no longer what the plan is of; an interrupt ends it, and it
+says what was moved and what was not. It fails unless all moves are made.`,
 		Example: `  plimsoll-kubernetes plan --moves 5
-  plimsoll-kubernetes plan --nodes pool=databases --html plan.html`,
+  plimsoll-kubernetes plan --nodes pool=databases --html plan.html
+  plimsoll-kubernetes plan --moves 5 --evict --dry-run
+  plimsoll-kubernetes plan --moves 5 --evict`,
 		Args: cobra.NoArgs,
 		RunE: f.run,
 	}
@@ -61,6 +74,18 @@ PodDisruptionBudget keeps.`,
 	c.Flags().StringVar(&f.page, "html", "", "`file` to write the plan to, as a page")
 	f.longest = 30 * time.Second
 	c.Flags().Var(field.Flag(field.Duration(1, math.MaxInt64), &f.longest), "budget", "`longest` that the search may take")
+	c.Flags().BoolVar(&f.evict, "evict", false, "make the moves: evict the pods, within their PodDisruptionBudgets")
+	c.Flags().BoolVar(&f.evictor.DryRun, "dry-run", false, "with --evict, have the API server answer as it would "+
+		"and evict nothing")
+	f.evictor.AtOnce = 1
+	c.Flags().Var(field.Flag(field.Count(1, math.MaxInt), &f.evictor.AtOnce), "evict-at-once",
+		"`most` pods that move at the same time, never two of one controller")
+	f.evictor.Retry = time.Minute
+	c.Flags().Var(field.Flag(field.Duration(0, math.MaxInt64), &f.evictor.Retry), "evict-retry",
+		"`longest` that an eviction is tried again that a PodDisruptionBudget refuses")
+	f.evictor.Ready = 10 * time.Minute
+	c.Flags().Var(field.Flag(field.Duration(1, math.MaxInt64), &f.evictor.Ready), "evict-ready",
+		"`longest` that a new pod may take until it is Ready")
 	f.Flags(c)
 	takeOldFlags(c, map[string]string{"page": "html", "time": "budget"})
 	return c
@@ -77,6 +102,11 @@ func (f *planFlags) run(c *cobra.Command, _ []string) error {
 	if objective == "" {
 		return fmt.Errorf("--objective is one of %s, not %q", plural.And(known), f.objective)
 	}
+	for _, name := range []string{"dry-run", "evict-at-once", "evict-retry", "evict-ready"} {
+		if c.Flags().Changed(name) && !f.evict {
+			return fmt.Errorf("--%s is of evictions: give --evict, too", name)
+		}
+	}
 	nodes, err := labels.Parse(f.nodes)
 	if err != nil {
 		return fmt.Errorf("--nodes %q: %w", f.nodes, err)
@@ -85,8 +115,8 @@ func (f *planFlags) run(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	what, err := replan.Read(c.Context(), client, f.namespace, replan.State{Selector: nodes, MoveLocal: f.moveLocal},
-		f.rules)
+	what, err := replan.Read(c.Context(), client, f.namespace, replan.State{Selector: nodes, MoveLocal: f.moveLocal,
+		Evict: f.evict}, f.rules)
 	if err != nil {
 		return err
 	}
@@ -111,5 +141,40 @@ func (f *planFlags) run(c *cobra.Command, _ []string) error {
 	for _, stay := range what.Stay {
 		Say(c.ErrOrStderr(), "Stays: %s", stay)
 	}
-	return report.AnswerText(c.OutOrStdout(), answer, len(plan.Left) > 0, terminal(c))
+	err = report.AnswerText(c.OutOrStdout(), answer, len(plan.Left) > 0, terminal(c))
+	if err != nil || !f.evict {
+		return err
+	}
+	f.evictor.Client, f.evictor.Pods, f.evictor.Budgets = client, what.State().Live, what.State().Budgets
+	return evictAll(c.Context(), c.OutOrStdout(), &f.evictor, what.Moves(plan))
+}
+
+// evictAll makes moves, and says of each how it ended. The error says how many are not made.
+func evictAll(ctx context.Context, out io.Writer, e *evict.Evictor, moves []replan.PodMove) error {
+	if err := e.Allowed(ctx, moves); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	e.Say = func(o evict.Outcome) { Say(out, "%s", o) }
+	made, done := 0, evict.Moved
+	if e.DryRun {
+		done = evict.WouldMove
+	}
+	for _, o := range e.Run(ctx, moves) {
+		if o.Verdict == done || o.Verdict == evict.OtherNode {
+			made++
+		}
+	}
+	switch {
+	case len(moves) == 0:
+		Say(out, "Nothing to evict: the plan moves no pod from one node to another.")
+	case made < len(moves):
+		return fmt.Errorf("%d of %s %s not made", len(moves)-made, plural.Count(len(moves), "move"),
+			plural.Choose(len(moves)-made, "is", "are"))
+	case e.DryRun:
+		Say(out, "The API server would evict %s. Nothing was evicted.", plural.Count(made, "pod"))
+	default:
+		Say(out, "%s %s made.", plural.Count(made, "move"), plural.Choose(made, "is", "are"))
+	}
+	return nil
 }

@@ -92,7 +92,8 @@ func start(t *testing.T) *cluster {
 	}
 	manager := k.run("controller-manager", "hyperkube", "kube-controller-manager", "--kubeconfig="+k.kubeconfig,
 		"--secure-port=0", "--leader-elect=false", "--controllers=job-controller,garbage-collector-controller,"+
-			"pod-garbage-collector-controller,daemonset-controller,node-lifecycle-controller,taint-eviction-controller")
+			"pod-garbage-collector-controller,daemonset-controller,node-lifecycle-controller,taint-eviction-controller,"+
+			"deployment-controller,replicaset-controller,disruption-controller")
 	t.Cleanup(manager.stop)
 	return k
 }

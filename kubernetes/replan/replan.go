@@ -1,5 +1,5 @@
 // Package replan reads what a cluster's nodes and annotated pods are as a fleet, so that a
-// plan of it says which pods would better stand elsewhere. It moves nothing.
+// plan of it says which pods would better stand elsewhere. It moves nothing: package evict does.
 package replan
 
 import (
@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	listersv1 "k8s.io/client-go/listers/core/v1"
 	policyv1 "k8s.io/client-go/listers/policy/v1"
 	schedulingv1 "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -37,6 +38,10 @@ type State struct {
 
 	Selector  labels.Selector // of nodes that a plan is of
 	MoveLocal bool            // pods may leave volumes on drives of their nodes: their data is copied
+	Evict     bool            // moves are made by evictions, so that pods stay that NotEvicted has a reason for
+
+	// Live lists the pods as they are now, until the context of Read ends.
+	Live listersv1.PodLister
 }
 
 // Rules decide where a pod may stand, as the cluster's scheduler does, and follow moves.
@@ -125,6 +130,7 @@ func (state *State) Read(ctx context.Context, client kubernetes.Interface, names
 	if state.Nodes, err = nodes.List(labels.Everything()); err != nil {
 		return nil, fmt.Errorf("read nodes: %w", err)
 	}
+	state.Live = pods
 	if state.Pods, err = pods.List(labels.Everything()); err != nil {
 		return nil, fmt.Errorf("read pods: %w", err)
 	}
@@ -394,6 +400,31 @@ func (c *Cluster) rule(p *corev1.Pod, d *iofit.Demand, stays bool) string {
 	return text.String()
 }
 
+// NotEvicted returns why a pod is never evicted, whatever a plan says; "" where it may be.
+func NotEvicted(p *corev1.Pod) string {
+	_, static := p.Annotations[corev1.MirrorPodAnnotationKey]
+	o := metav1.GetControllerOf(p)
+	switch {
+	case static:
+		return "it is a static pod of its node"
+	case p.Namespace == metav1.NamespaceSystem:
+		return "it is of the cluster itself, in namespace " + metav1.NamespaceSystem
+	case p.Spec.Priority != nil && *p.Spec.Priority >= systemCritical,
+		strings.HasPrefix(p.Spec.PriorityClassName, "system-"):
+		return "its priority is that of the cluster's own pods"
+	case o == nil:
+		return "it has no controller: an eviction would end it, and nothing would start it again"
+	case o.Kind == "DaemonSet":
+		return "it is of a DaemonSet"
+	case o.Kind == "Job":
+		return "it is of a Job, which would begin again"
+	}
+	return ""
+}
+
+// systemCritical is the least priority of system-cluster-critical and system-node-critical.
+const systemCritical = 2_000_000_000
+
 // usersOfClaims returns how many pods use a claim, by namespace and name.
 func usersOfClaims(pods []*corev1.Pod) map[string]int {
 	users := map[string]int{}
@@ -417,6 +448,9 @@ func (c *Cluster) stays(p *corev1.Pod, on *corev1.Node, users map[string]int) st
 		return "it is of a DaemonSet"
 	case len(p.Spec.ResourceClaims) > 0:
 		return "it has devices of its node by resource claims"
+	}
+	if why := NotEvicted(p); why != "" && c.state.Evict {
+		return why
 	}
 	budgets, _ := c.state.Budgets.GetPodPodDisruptionBudgets(p) // the error is that there are none
 	for _, b := range budgets {
@@ -495,7 +529,24 @@ func (c *Cluster) refused(steps []placement.Move) (map[int]refusal, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, came, all := map[*corev1.Pod]string{}, map[string]map[*corev1.Pod]bool{}, map[int]refusal{}
+	came, all := map[string]map[*corev1.Pod]bool{}, map[int]refusal{}
+	c.walk(steps, func(i int, p *corev1.Pod, m placement.Move) bool {
+		if why := rules.Move(p, m.To); why != "" {
+			all[i] = refusal{p, m.To, why, maps.Clone(came[m.To])}
+			return false
+		}
+		if came[m.To] == nil {
+			came[m.To] = map[*corev1.Pod]bool{}
+		}
+		came[m.To][p] = true
+		return true
+	})
+	return all, nil
+}
+
+// walk tells of each step which pod it moves. A pod whose step is not made is in no later one.
+func (c *Cluster) walk(steps []placement.Move, made func(i int, p *corev1.Pod, m placement.Move) bool) {
+	at := map[*corev1.Pod]string{}
 	for _, pods := range c.pods {
 		for _, p := range pods {
 			at[p] = p.Spec.NodeName
@@ -510,18 +561,41 @@ func (c *Cluster) refused(steps []placement.Move) (map[int]refusal, error) {
 			continue // it was refused on its way here
 		}
 		p := c.pods[m.Containers][j]
-		if why := rules.Move(p, m.To); why != "" {
-			all[i] = refusal{p, m.To, why, maps.Clone(came[m.To])}
-			at[p] = "\x00" // no later step is of it
-			continue
-		}
 		at[p] = m.To
-		if came[m.To] == nil {
-			came[m.To] = map[*corev1.Pod]bool{}
+		if !made(i, p, m) {
+			at[p] = "\x00" // no later step is of it
 		}
-		came[m.To][p] = true
 	}
-	return all, nil
+}
+
+// PodMove is a step of a plan: a pod that goes from one node to another.
+type PodMove struct {
+	Pod *corev1.Pod // as the plan saw it
+	placement.Move
+}
+
+// Moves returns the moves of pods from node to node, in the order of a plan. Pods that stand nowhere are the
+// scheduler's to place, and those for which the plan has no place are nobody's to stop.
+func (c *Cluster) Moves(plan *placement.Plan) (all []PodMove) {
+	if plan.Moves == nil {
+		return nil
+	}
+	c.walk(plan.Moves.Steps, func(_ int, p *corev1.Pod, m placement.Move) bool {
+		if m.From != "" && m.To != "" {
+			all = append(all, PodMove{p, m})
+		}
+		return true
+	})
+	return all
+}
+
+// State returns what the cluster was made from.
+func (c *Cluster) State() *State { return c.state }
+
+// SameOwner reports whether one controller made two pods, or two ReplicaSets of one Deployment did.
+func SameOwner(a, b *corev1.Pod) bool {
+	of, other := metav1.GetControllerOf(a), metav1.GetControllerOf(b)
+	return a.Namespace == b.Namespace && of != nil && other != nil && of.Kind == other.Kind && owner(a) == owner(b)
 }
 
 // forbid keeps the equals of a pod that was refused on a node from there, but for those that stand there or may come.
