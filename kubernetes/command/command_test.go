@@ -106,14 +106,29 @@ func TestCommandLines(t *testing.T) {
 		t.Error(err)
 	}
 	for _, wrong := range [][]string{
-		append(slices.Clone(fit), filepath.Join(dir, "gone.yaml")), {"plan", "--nodes", "a=b=c"},
+		append(slices.Clone(fit), filepath.Join(dir, "gone.yaml")),
 		{"fleet", "fit", "--kind", "fast"}, {"fleet", "fit", t.TempDir()}, {"fleet", "fit", "--model", modelFile},
 		{"fleet", "fit", "--kind", "fast", "--model", modelFile, "last"},
 		{"fleet", "fit", "--kind", "a b/c", "--model", modelFile, "--dry-run"},
-		{"fleet", "fit", "--kind", "fast", "--model", fast, "--dry-run"},
-		{"plan", "--headroom", "2"}, {"plan", "--objective", "speed"}, {"plan", "--moves", "-1"}} {
+		{"fleet", "fit", "--kind", "fast", "--model", fast, "--dry-run"}} {
 		if out, err := says(t, wrong...); err == nil {
 			t.Errorf("%q: %s", wrong, out)
+		}
+	}
+}
+
+// Flags of a plan that are wrong are refused for that, before a cluster is asked.
+func TestFlagsOfPlan(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	for flags, want := range map[string]string{
+		"--nodes a=b=c": "--nodes", "--headroom 2": "--headroom", "--objective speed": "--objective is one of",
+		"--moves -1": "--moves", "--dry-run": "give --evict, too", "--evict-at-once 2": "give --evict, too",
+		"--evict --evict-at-once 0": "--evict-at-once", "--evict --evict-ready -1m": "--evict-ready",
+		"--evict --move-local": "copies no data",
+	} {
+		_, err := says(t, append([]string{"plan"}, strings.Fields(flags)...)...)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", flags, err, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -106,6 +107,10 @@ func (f *planFlags) run(c *cobra.Command, _ []string) error {
 		if c.Flags().Changed(name) && !f.evict {
 			return fmt.Errorf("--%s is of evictions: give --evict, too", name)
 		}
+	}
+	if f.evict && f.moveLocal {
+		return errors.New("--evict copies no data, and --move-local moves pods whose data is on their node: make " +
+			"these moves by hand, with their data")
 	}
 	nodes, err := labels.Parse(f.nodes)
 	if err != nil {
