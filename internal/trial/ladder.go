@@ -83,6 +83,7 @@ func (l ladder) ask() (a stopping.Ask, ok bool) {
 		a.Points = append(a.Points, l.rungs[i].point)
 		few = min(few, l.rungs[i].bringUps)
 	}
+	a.Most = l.most - few
 	const interval = 1.96 // of the normal distribution, as the line's interval
 	switch {
 	case len(a.Points) == 0:

@@ -13,6 +13,7 @@ type Ask struct {
 	Points  []int   // that its blocks have, by index
 	Blocks  int     // until it may be decided, at least 1
 	Odds    float64 // that it then is, above 0
+	Most    int     // blocks that its points may have yet
 	First   bool    // one of its points has fewer blocks than anything is concluded from
 	Refines bool    // it has its verdict, and is about how large or how precise
 }
@@ -22,10 +23,12 @@ type Ask struct {
 //
 // Questions with the best odds for their time come first, as many as can be decided in rest; points that several
 // of them share are paid once. First ones come before all others, and those without a verdict before those that have
-// theirs. Of questions that had their first blocks, one is left for later if its odds for the time are less than half of
-// the best. If rest suffices for none, the best one gets it all: its interval becomes narrower.
+// theirs. Where rest does not suffice for all that may be asked, questions that had their first blocks are left for later if
+// their odds for the time are less than half of the best. If rest suffices for none, the best one gets it all: its
+// interval becomes narrower.
 func Spend(asks []Ask, costs []float64, rest float64) (next []int) {
 	const worthwhile = 0.5
+	scarce := takesAll(asks, costs) > rest
 	rank := func(a Ask) int {
 		switch {
 		case a.First:
@@ -59,7 +62,7 @@ func Spend(asks []Ask, costs []float64, rest float64) (next []int) {
 			if spent+seconds > rest || seconds > 0 && a.Odds/seconds < least {
 				continue
 			}
-			if level > 0 && seconds > 0 {
+			if level > 0 && seconds > 0 && scarce {
 				least = max(least, worthwhile*a.Odds/seconds)
 			}
 			spent += seconds
@@ -72,6 +75,20 @@ func Spend(asks []Ask, costs []float64, rest float64) (next []int) {
 		}
 	}
 	return soonest(asks, costs)
+}
+
+// takesAll returns the seconds of all blocks that the points of questions may have.
+func takesAll(asks []Ask, costs []float64) (seconds float64) {
+	most := map[int]int{}
+	for _, a := range asks {
+		for _, p := range a.Points {
+			most[p] = max(most[p], a.Most)
+		}
+	}
+	for p, blocks := range most {
+		seconds += float64(blocks) * costs[p]
+	}
+	return seconds
 }
 
 // soonest returns the points of the question without a verdict, or else of any, with the best odds for its time.
@@ -110,7 +127,7 @@ func (s Study) Asks() (all []Ask) {
 	waits := make([]bool, len(s.Points))
 	for _, pair := range waiting {
 		a, b := s.Points[pair[0]], s.Points[pair[1]]
-		ask := Ask{Refines: s.compare(a, b) != NoVerdict}
+		ask := Ask{Refines: s.compare(a, b) != NoVerdict, Most: s.Most - min(len(a.Values), len(b.Values))}
 		for _, i := range pair {
 			if states[i].Open {
 				ask.Points = append(ask.Points, i)
@@ -133,7 +150,8 @@ func (s Study) Asks() (all []Ask) {
 			continue
 		}
 		n := len(s.Points[i].Values)
-		ask := Ask{Points: []int{i}, Blocks: max(1, min(s.Fewest, s.Most)-n), Odds: firstOdds, First: n < s.Fewest}
+		ask := Ask{Points: []int{i}, Blocks: max(1, min(s.Fewest, s.Most)-n), Odds: firstOdds, First: n < s.Fewest,
+			Most: s.Most - n}
 		if !ask.First {
 			ask.Blocks, ask.Odds = s.toPrecise(n, state.Relative)
 		}
