@@ -18,10 +18,10 @@ type Question struct {
 	Lacks float64 `json:"lacks_seconds,omitempty"`
 }
 
-// Questions returns what a budget may decide, in the order in which time is spent on it: what takes least comes first. In
-// an experiment about the number of instances it is the load line of each family of mixes on each stack; else what is
-// known of each mix. overhead is what trials of a stack and a mix took beside warm-up and window in an earlier run; what it
-// lacks is estimated.
+// Questions returns what a budget may decide, in the order in which time is spent on it: what takes least comes first.
+// In an experiment about the number of instances it is the load line of each family of mixes on each stack; else what is
+// known of each mix. overhead is what trials of a stack and a mix took beside warm-up and window in an earlier run; what
+// it lacks is estimated.
 func (e *Experiment) Questions(overhead map[[2]string]time.Duration) (all []Question) {
 	scaling := e.IsScaling()
 	ask := func(name string, stacks []Stack, mixes []Mix) {

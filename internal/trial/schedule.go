@@ -154,8 +154,8 @@ func (s *schedule) next() (t result.Trial, ok bool, err error) {
 	}
 }
 
-// overruns reports whether trial number at, counted from 0, is the first of a block, and the budget does not suffice for
-// all that was planned ahead: who knows now what trials take asks again which of them to run.
+// overruns reports whether trial number at, counted from 0, is the first of a block, and the budget does not suffice
+// for all that was planned ahead: who knows now what trials take asks again which of them to run.
 func (s *schedule) overruns(trials []result.Trial, at int) bool {
 	if s.Experiment.Budget == 0 || at == 0 || trials[at].Block == trials[at-1].Block {
 		return false
@@ -206,8 +206,8 @@ func (s *schedule) wanted(trials []result.Trial) (next []point) {
 	return next
 }
 
-// costs returns the seconds that a setup of each point takes: as its trials took on average, with all that is set up for
-// them, or as is estimated where it has none. slower is what trials took of their estimates, where that is more than 1.
+// costs returns the seconds that a setup of each point takes: as its trials took on average, with all that is set up
+// for them, or as is estimated where it has none. slower is what trials took of their estimates, where that is more than 1.
 func (s *schedule) costs(trials []result.Trial) (costs []float64, slower float64) {
 	slower = max(1, taken(trials, experiment.Costs(s.Experiment, s.plannedOf(trials))))
 	took, setups := map[point]float64{}, map[point]map[int]bool{}

@@ -23,8 +23,8 @@ type Ask struct {
 //
 // Questions with the best odds for their time come first, as many as can be decided in rest; points that several
 // of them share are paid once. First ones come before all others, and those without a verdict before those that have
-// theirs. Where rest does not suffice for all that may be asked, questions that had their first blocks are left for later if
-// their odds for the time are less than half of the best. If rest suffices for none, the best one gets it all: its
+// theirs. Where rest does not suffice for all that may be asked, questions that had their first blocks are left for
+// later if their odds for the time are less than half of the best. If rest suffices for none, the best one gets it all: its
 // interval becomes narrower.
 func Spend(asks []Ask, costs []float64, rest float64) (next []int) {
 	const worthwhile = 0.5
@@ -171,8 +171,8 @@ func (s Study) toPrecise(n int, relative float64) (blocks int, odds float64) {
 	return max(1, s.Most-n), leastOdds
 }
 
-// toVerdict returns how many more pairs it is to the look whose odds of a verdict are the best for its blocks, and these
-// odds: as if the logarithms of ratios were normal, with the mean and the variance that they had so far.
+// toVerdict returns how many more pairs it is to the look whose odds of a verdict are the best for its blocks, and
+// these odds: as if the logarithms of ratios were normal, with the mean and the variance that they had so far.
 func (s Study) toVerdict(x, y []float64) (blocks int, odds float64) {
 	n, looks := len(x), s.looks()
 	blocks, odds = max(1, min(s.Fewest, s.Most)-n), firstOdds
