@@ -119,7 +119,7 @@ func (e *Experiment) Reach(all []Question) string {
 	if !e.IsScaling() {
 		what = fmt.Sprintf("have %s, the fewest that decide anything, of", plural.Count(enoughRepeats, "round"))
 	}
-	budget := strings.TrimSuffix(e.Budget.String(), "0s")
+	budget := withoutZero(e.Budget)
 	switch {
 	case len(fit) == 0:
 		return fmt.Sprintf("%s may decide nothing: %s", budget, plural.And(more))
@@ -134,5 +134,14 @@ func roughly(d time.Duration) string {
 	if d < time.Minute {
 		return d.Round(time.Second).String()
 	}
-	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	return withoutZero(d.Round(time.Minute))
+}
+
+// withoutZero is a time as people write it: 15m, not 15m0s.
+func withoutZero(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		return strings.TrimSuffix(text, "0s")
+	}
+	return text
 }
