@@ -164,6 +164,9 @@ func (a *app) run(cmd *cobra.Command, args []string, o runOptions) error {
 	for _, w := range watch.Warnings(cmd.Context(), options) {
 		fmt.Fprintf(a.stderr, "warning: %s\n", w)
 	}
+	if e := options.Experiment; e.Budget > 0 && !options.Resume && !o.quiet && !a.jsonOutput {
+		fmt.Fprintf(a.stderr, "By estimate, %s.\n", e.Reach(a.questions(e)))
+	}
 	progress := newProgress(a.stderr, o.quiet || a.jsonOutput, options)
 	options.Progress = progress
 	run, err := trial.Run(cmd.Context(), options)

@@ -43,6 +43,8 @@ type plan struct {
 	ElasticitySeconds float64 `json:"elasticity_seconds,omitempty"`
 	// in which further trials are planned as it goes
 	BudgetSeconds float64 `json:"budget_seconds,omitempty"`
+	// what the budget may decide, and what that takes at least
+	Questions []experiment.Question `json:"questions,omitempty"`
 	// what would keep the run from starting; the exit status is that of the run
 	Blockers []string `json:"blockers,omitempty"`
 }
@@ -90,6 +92,9 @@ func (a *app) dryRun(ctx context.Context, o trial.Options, with runOptions) erro
 		ElasticitySeconds: elasticity.Seconds(), BudgetSeconds: e.Budget.Seconds(), LeftOut: o.LeftOut, Trace: e.Trace,
 		Papers: papers,
 		Writes: trial.OwnWrites(o)}
+	if e.Budget > 0 {
+		p.Questions = a.questions(e)
+	}
 	p.Mixes, p.Images = e.ResultMixes(), trial.NeededImages(o)
 	asks, ok := e.PlanHost(hostinfo.New().Capacity())
 	if ok {
@@ -208,6 +213,9 @@ func (p plan) text(e *experiment.Experiment, dir string, trialByTrial bool) stri
 	}
 	if e.Budget > 0 {
 		more = fmt.Sprintf(", then more where they are needed, %s in all", e.Budget)
+	}
+	if reach := e.Reach(p.Questions); reach != "" {
+		fmt.Fprintf(&out, "\nBy estimate, %s.\n", reach)
 	}
 	fmt.Fprintf(&out, "\n%s, about %s%s. Nothing was changed.\n", plural.Count(len(p.Trials), "trial"),
 		takes, more)

@@ -16,6 +16,7 @@ func loadLines(run *result.Run) (lines []trial.Line) {
 		l := trial.Line{
 			Stack: f.Stack, Mixes: map[int]string{},
 			Instances: f.Line.Instances, Low: f.Line.Low, High: f.Line.High, Next: f.Line.Next,
+			Odds: f.Line.ShareOf(f.Line.Instances),
 		}
 		for _, p := range f.Points {
 			l.Mixes[p.Instances] = p.Mix

@@ -99,14 +99,7 @@ func scalingCost(e *Experiment) time.Duration {
 	likely := *e
 	likely.Mixes = nil
 	for _, f := range e.Families() {
-		some := f.Coarse()
-		for _, m := range slices.Backward(f) { // which of them is not known, and most instances take longest
-			beside := len(some) < len(f.Coarse())+2
-			if beside && !slices.ContainsFunc(some, func(c Mix) bool { return c.Name == m.Name }) {
-				some = append(some, m)
-			}
-		}
-		likely.Mixes = append(likely.Mixes, some...)
+		likely.Mixes = append(likely.Mixes, withNextTo(f)...)
 	}
 	total := ElasticityTakes(e)
 	for _, cost := range Costs(&likely, Trials(&likely, 0)) {

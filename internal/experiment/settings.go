@@ -201,7 +201,7 @@ var fileSettings = []Setting{
 	},
 	{
 		Flag: "budget",
-		Help: "`time` for the whole run, such as 15m: it goes where intervals are widest; " +
+		Help: "`time` for the whole run, such as 15m: it goes where verdicts are decided soonest; " +
 			"with --resume, +6m is so much more",
 		Not: []Conflict{
 			{"fixed", "in a budget, trials take what time there is"},

@@ -174,9 +174,9 @@ func (v *View) Over(factor string) []Series {
 // NoPolicy is the name of the policy that gives no limits.
 const NoPolicy = "none"
 
-// policyIn returns the policy of a mix of one tenant, and the name of the family of mixes that differ in it alone. ok
+// PolicyIn returns the policy of a mix of one tenant, and the name of the family of mixes that differ in it alone. ok
 // is false for other mixes.
-func policyIn(m result.Mix) (policy, family string, ok bool) {
+func PolicyIn(m result.Mix) (policy, family string, ok bool) {
 	if len(m.Tenants) != 1 || m.Varies != nil {
 		return "", "", false
 	}
@@ -200,7 +200,7 @@ func policyIn(m result.Mix) (policy, family string, ok bool) {
 func (v *View) Policies() []Series {
 	var all orderedGroups[Series]
 	for _, m := range v.Run.Mixes {
-		policy, family, ok := policyIn(m)
+		policy, family, ok := PolicyIn(m)
 		if !ok {
 			continue
 		}

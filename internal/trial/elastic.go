@@ -168,12 +168,12 @@ const mostKept = 0.45
 // keptMargin is for what trials take longer than those before did.
 const keptMargin = 1.2
 
-// kept is how much of the budget trial number at, counted from 0, has to leave for elasticity: what as many
+// kept is how much of the budget trial number at, counted from 0, or what follows all of them, has to leave for elasticity: what as many
 // blocks take as a test needs, by estimate. Nothing once these have begun, and in the first block: without it
 // there is no line.
 func (s *schedule) kept(trials []result.Trial, at int) time.Duration {
 	begun := slices.ContainsFunc(trials, func(t result.Trial) bool { return s.mixes[t.Mix].Varies != nil })
-	if s.Experiment.Elasticity == 0 || begun || s.spent || trials[at].Block == 1 {
+	if s.Experiment.Elasticity == 0 || begun || s.spent || at < len(trials) && trials[at].Block == 1 {
 		return 0
 	}
 	ratio := keptMargin * taken(trials[:at], experiment.Costs(s.Experiment, s.plannedOf(trials[:at])))

@@ -7,6 +7,7 @@ import (
 
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/result"
+	"plimsoll/internal/stats/stopping"
 	"plimsoll/internal/units/plural"
 )
 
@@ -19,6 +20,7 @@ type Line struct {
 	Low, High int            // its 95% interval; 0 where there is none yet
 	Next      int            // instances to measure next; 0 for none
 	Valley    int            // instances that do least of those beyond the line; 0 where more do not do less
+	Odds      float64        // that the line is at Instances; 0 where it has no interval yet
 }
 
 // decided reports whether the interval holds one number alone.
@@ -47,6 +49,7 @@ type ladder struct {
 type rung struct {
 	mix       string
 	instances int
+	point     int     // of the schedule
 	coarse    bool    // to be measured wherever the line is
 	bringUps  int     // that gave a number
 	relative  float64 // half of the 95% interval of the mean, as a share of it; +Inf where there is none
@@ -70,6 +73,31 @@ func (l ladder) next() (next []int) {
 		}
 	}
 	return next
+}
+
+// ask returns what the next block has, and when the line may be decided with it, if setups scatter as before. ok is
+// false when all is known, or cannot be.
+func (l ladder) ask() (a stopping.Ask, ok bool) {
+	few := math.MaxInt // setups of that which has fewest
+	for _, i := range l.next() {
+		a.Points = append(a.Points, l.rungs[i].point)
+		few = min(few, l.rungs[i].bringUps)
+	}
+	a.Most = l.most - few
+	const interval = 1.96 // of the normal distribution, as the line's interval
+	switch {
+	case len(a.Points) == 0:
+		return a, false
+	case few < min(l.fewest, l.most):
+		a.First, a.Blocks, a.Odds = true, min(l.fewest, l.most)-few, 0.5
+	case l.line.decided():
+		a.Refines, a.Blocks, a.Odds = true, (few+1)/2, 0.5
+	default:
+		a.Blocks = (few + 1) / 2
+		sure := math.Sqrt2 * math.Erfinv(2*min(l.line.Odds, 0.9999)-1)
+		a.Odds = max(0.02, 1-stopping.Normal(interval-sure*math.Sqrt(float64(few+a.Blocks)/float64(few))))
+	}
+	return a, true
 }
 
 // withLine adds the rung at the line: what is measured beside it is held against it, in the same blocks.
@@ -161,7 +189,8 @@ func (s *schedule) newLadders() (all []ladder) {
 			l := ladder{stack: stack, fewest: s.study.Fewest, most: s.study.Most, target: s.study.Target}
 			for _, m := range f {
 				isCoarse := slices.ContainsFunc(coarse, func(c experiment.Mix) bool { return c.Name == m.Name })
-				l.rungs = append(l.rungs, rung{mix: m.Name, instances: m.Count(), coarse: isCoarse})
+				l.rungs = append(l.rungs, rung{mix: m.Name, instances: m.Count(), coarse: isCoarse,
+					point: slices.Index(s.points, point{stack, m.Name})})
 			}
 			all = append(all, l)
 		}
@@ -189,9 +218,8 @@ func (s *schedule) known() (all []ladder) {
 	for _, l := range s.ladders {
 		l.rungs = slices.Clone(l.rungs)
 		for i, r := range l.rungs {
-			at := slices.Index(s.points, point{l.stack, r.mix})
-			r.bringUps, r.ended = len(s.study.Points[at].Values), s.study.Points[at].Ended
-			r.relative = states[at].Relative
+			r.bringUps, r.ended = len(s.study.Points[r.point].Values), s.study.Points[r.point].Ended
+			r.relative = states[r.point].Relative
 			l.rungs[i] = r
 		}
 		l.line = l.lineOf(lines)

@@ -9,6 +9,7 @@ import (
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats/stopping"
 )
 
@@ -54,7 +55,34 @@ func (r *runner) newSchedule() *schedule {
 		s.study.Pairs = append(s.study.Pairs, pairs(first, len(s.points), baseline)...)
 	}
 	s.ladders = s.newLadders()
+	s.study.Pairs = append(s.study.Pairs, s.policyPairs()...)
 	return s
+}
+
+// policyPairs are the comparisons of policies of limits with none: of as many instances of a workload on a stack.
+func (s *schedule) policyPairs() (pairs [][2]int) {
+	type place struct{ stack, family string }
+	without := map[place]int{}
+	under := func(visit func(i int, policy string, at place)) {
+		for i, p := range s.points {
+			policy, family, ok := runview.PolicyIn(s.mixes[p.mix].Stored())
+			if ok {
+				visit(i, policy, place{p.stack, family})
+			}
+		}
+	}
+	under(func(i int, policy string, at place) {
+		if policy == runview.NoPolicy {
+			without[at] = i
+		}
+	})
+	under(func(i int, policy string, at place) {
+		none, ok := without[at]
+		if ok && policy != runview.NoPolicy {
+			pairs = append(pairs, [2]int{none, i})
+		}
+	})
+	return pairs
 }
 
 // newStudy returns a study without points.
@@ -89,6 +117,12 @@ func (s *schedule) next() (t result.Trial, ok bool, err error) {
 	for {
 		trials := s.store.Run().Trials
 		at := slices.IndexFunc(trials, func(t result.Trial) bool { return t.Status == result.TrialPlanned })
+		if at >= 0 && s.overruns(trials, at) {
+			if err := s.store.Withdraw(len(trials) - at); err != nil {
+				return t, false, err
+			}
+			trials, at = trials[:at], -1
+		}
 		if at < 0 {
 			more, err := s.more(trials)
 			if err != nil {
@@ -120,6 +154,21 @@ func (s *schedule) next() (t result.Trial, ok bool, err error) {
 	}
 }
 
+// overruns reports whether trial number at, counted from 0, is the first of a block, and the budget does not suffice
+// for all that was planned ahead: who knows now what trials take asks again which of them to run.
+func (s *schedule) overruns(trials []result.Trial, at int) bool {
+	if s.Experiment.Budget == 0 || at == 0 || trials[at].Block == trials[at-1].Block {
+		return false
+	}
+	costs := experiment.Costs(s.Experiment, s.plannedOf(trials))
+	slower := max(1, taken(trials[:at], costs))
+	takes := time.Duration(0)
+	for _, cost := range costs[at:] {
+		takes += time.Duration(slower * float64(cost))
+	}
+	return takes > s.left(slower)-s.kept(trials, at)
+}
+
 // more plans what comes next when all that was planned has ended.
 func (s *schedule) more(trials []result.Trial) ([]result.Trial, error) {
 	begun := s.elasticBlocks(trials)
@@ -129,7 +178,7 @@ func (s *schedule) more(trials []result.Trial) ([]result.Trial, error) {
 	varied := begun >= s.Experiment.ElasticBlocks() // so that nothing is kept for it any more
 	if s.Experiment.Budget > 0 && (!s.spent || varied) {
 		s.look(trials)
-		more := s.block(trials, s.withControls(trials, s.wanted()), s.rounds)
+		more := s.block(trials, s.withControls(trials, s.wanted(trials)), s.rounds)
 		if len(more) > 0 {
 			return more, nil
 		}
@@ -137,20 +186,51 @@ func (s *schedule) more(trials []result.Trial) ([]result.Trial, error) {
 	return s.elastic(trials)
 }
 
-// wanted are the points of which more must be known.
-func (s *schedule) wanted() (next []point) {
-	if s.ladders == nil {
-		for _, i := range s.study.Next() {
-			next = append(next, s.points[i])
+// wanted are the points of which more must be known: those of the questions that are decided soonest for their time.
+func (s *schedule) wanted(trials []result.Trial) (next []point) {
+	asks := s.study.Asks()
+	if s.ladders != nil {
+		asks = nil
+		for _, l := range s.known() {
+			a, ok := l.ask()
+			if ok {
+				asks = append(asks, a)
+			}
 		}
-		return next
 	}
-	for _, l := range s.known() {
-		for _, i := range l.next() {
-			next = append(next, point{l.stack, l.rungs[i].mix})
-		}
+	costs, slower := s.costs(trials)
+	rest := s.left(slower) - s.kept(trials, len(trials))
+	for _, i := range stopping.Spend(asks, costs, rest.Seconds()) {
+		next = append(next, s.points[i])
 	}
 	return next
+}
+
+// costs returns the seconds that a setup of each point takes: as its trials took on average, with all that is set up
+// for them, or as is estimated where it has none. slower is what trials took of their estimates, where that is more than 1.
+func (s *schedule) costs(trials []result.Trial) (costs []float64, slower float64) {
+	slower = max(1, taken(trials, experiment.Costs(s.Experiment, s.plannedOf(trials))))
+	took, setups := map[point]float64{}, map[point]map[int]bool{}
+	for _, t := range trials {
+		p := point{t.Stack, t.Mix}
+		if t.Measured() == nil {
+			continue
+		}
+		if setups[p] == nil {
+			setups[p] = map[int]bool{}
+		}
+		setups[p][t.Block] = true
+		took[p] += t.ElapsedSeconds - result.SecondsOf(t.Phases, result.PhaseQuiet)
+	}
+	for _, p := range s.points {
+		cost := took[p] / float64(max(1, len(setups[p])))
+		if cost == 0 {
+			one := []experiment.Planned{s.planned(p.stack, p.mix)}
+			cost = slower * experiment.Costs(s.Experiment, one)[0].Seconds()
+		}
+		costs = append(costs, cost)
+	}
+	return costs, slower
 }
 
 // block plans the next block: points of which more must be known, stack by

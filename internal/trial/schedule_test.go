@@ -37,11 +37,15 @@ workloads:
 
 func parsed(t *testing.T, text string) *experiment.Experiment {
 	t.Helper()
-	e, err := experiment.Parse("x.yaml", []byte(text), experiment.Options{Catalog: stack.Catalog(), Kinds: kinds.All()})
+	e, err := experiment.Parse("x.yaml", []byte(text), options())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
+}
+
+func options() experiment.Options {
+	return experiment.Options{Catalog: stack.Catalog(), Kinds: kinds.All()}
 }
 
 // simulation runs a schedule's trials without a host: what they measure and
@@ -52,7 +56,7 @@ type simulation struct {
 	takes    func(t result.Trial) time.Duration
 }
 
-func newSimulation(t *testing.T, e *experiment.Experiment) *simulation {
+func newSimulation(t testing.TB, e *experiment.Experiment) *simulation {
 	t.Helper()
 	r := &runner{Options: Options{Experiment: e, Seed: 1, Progress: unwatched{}}, mixes: mixesOf(e)}
 	run := result.Run{ID: "simulated", Status: result.RunRunning, Seed: 1, Mixes: e.ResultMixes(), Workloads: workloadsOf(e)}

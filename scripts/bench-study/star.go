@@ -16,7 +16,7 @@ type starCase struct {
 	right  float64 // verdicts of seven
 	wrong  float64
 	// With a budget of a third of the trials that 30 of each point are:
-	budget, turns knowledge // when the widest come first, and when all open points take turns
+	budget, turns knowledge // when those come first that are decided soonest, and when all open points take turns
 }
 
 // starLevels are the true rates, the baseline's first.
@@ -70,16 +70,18 @@ func replayStar(name string, points []point, pairs [][2]int, seed uint64) (r sta
 	budget := len(points) * stopping.DefaultStudy.Most / 3
 	s := simulate(points, pairs, seed, name)
 	for next := s.study.Next(); len(next) > 0; next = s.study.Next() {
-		if rest := budget - s.trials; rest > 0 && len(next) >= rest {
-			s.run(next[:rest])
-			r.budget = s.known()
-			continue
-		}
 		s.run(next)
 	}
-	if s.trials < budget {
-		r.budget = s.known()
+	short := simulate(points, pairs, seed, name)
+	for short.trials < budget {
+		short.study.Rest = float64(budget - short.trials)
+		next := short.study.Next()
+		if len(next) == 0 {
+			break
+		}
+		short.run(next[:min(len(next), budget-short.trials)])
 	}
+	r.budget = short.known()
 	r.trials = float64(s.trials)
 	for i, pair := range pairs {
 		switch s.compare(pair) {

@@ -25,7 +25,9 @@ type Study struct {
 	Fewest     int     // blocks of a point before anything is concluded, at least 4
 	Most       int     // blocks of a point
 	Points     []StudyPoint
-	Pairs      [][2]int // of points that are compared, by index
+	Pairs      [][2]int  // of points that are compared, by index
+	Costs      []float64 // seconds of a block of each point; nil where all take as long
+	Rest       float64   // seconds that may be spent; 0 for any
 }
 
 // DefaultStudy wants what DefaultRule wants. With fewer than four pairs of
@@ -205,71 +207,17 @@ func (s Study) sizeMayShrink(a, b StudyPoint) bool {
 	return !(math.Log(ratio.High/ratio.Low)/2 <= math.Log1p(s.Size))
 }
 
-// Next returns the points, by index in ascending order, that the next block
-// should have: at first all; then the open ones whose intervals are at least
-// half as wide as the widest, since that is where time buys most. With them
-// come the open points that their comparisons wait for, since a comparison
-// counts the blocks that both are in, and those that fell to half the blocks of
-// another: the widest may be one that no number of blocks helps. Next is empty
-// when no point is open.
+// Next returns the points, by index in ascending order, that the next block should have: at first all, then those
+// of the comparisons and means that are decided soonest for their time, see Spend. It is empty when no point is open.
 func (s Study) Next() []int {
-	s = s.withDefaults()
-	states, waiting := s.examine()
-	widths := s.widths(states, waiting)
-	var open, few []int
-	most, width := 0, 0.0 // blocks and relative half-width, of any open point
-	for i, state := range states {
-		if !state.Open {
-			continue
-		}
-		open, most, width = append(open, i), max(most, len(s.Points[i].Values)), max(width, widths[i])
-		if state.Reason == TooFewTrials {
-			few = append(few, i)
-		}
+	costs, rest := s.Costs, s.Rest
+	if costs == nil {
+		costs = slices.Repeat([]float64{1}, len(s.Points))
 	}
-	if len(few) > 0 {
-		return few
+	if rest == 0 {
+		rest = math.Inf(1)
 	}
-	widest := slices.DeleteFunc(slices.Clone(open), func(i int) bool { return widths[i] < width/2 })
-	next := slices.Clone(widest)
-	for _, pair := range waiting {
-		for k, i := range pair {
-			partner := pair[1-k]
-			if slices.Contains(widest, i) && states[partner].Open {
-				next = append(next, partner)
-			}
-		}
-	}
-	for _, i := range open {
-		if 2*len(s.Points[i].Values) <= most {
-			next = append(next, i)
-		}
-	}
-	slices.Sort(next)
-	return slices.Compact(next)
-}
-
-// widths returns how badly each point is known: by the widest interval of the
-// ratios that it waits for, or, when it waits for none, of its mean.
-func (s Study) widths(states []PointState, waiting [][2]int) []float64 {
-	widths := make([]float64, len(s.Points))
-	waits := make([]bool, len(s.Points))
-	for _, pair := range waiting {
-		width := math.Inf(1)
-		x, y := common(s.Points[pair[0]], s.Points[pair[1]])
-		if ratio, ok := stats.PairedRatio(x, y); ok && ratio.Pairs >= stats.FewestPairs {
-			width = math.Log(ratio.High/ratio.Low) / 2
-		}
-		for _, i := range pair {
-			widths[i], waits[i] = max(widths[i], width), true
-		}
-	}
-	for i, state := range states {
-		if !waits[i] {
-			widths[i] = state.Relative
-		}
-	}
-	return widths
+	return Spend(s.Asks(), costs, rest)
 }
 
 // relativeHalfWidth is half of Student's interval of the mean, as a share of

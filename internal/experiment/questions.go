@@ -1,0 +1,147 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"plimsoll/internal/units/plural"
+)
+
+// Question is what a run with a budget may decide, and what that takes at least.
+type Question struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"` // of the fewest rounds that decide it
+	// that the budget lacks for it and those before it; 0 where it suffices
+	Lacks float64 `json:"lacks_seconds,omitempty"`
+}
+
+// Questions returns what a budget may decide, in the order in which time is spent on it: what takes least comes first.
+// In an experiment about the number of instances it is the load line of each family of mixes on each stack; else what is
+// known of each mix. overhead is what trials of a stack and a mix took beside warm-up and window in an earlier run; what
+// it lacks is estimated.
+func (e *Experiment) Questions(overhead map[[2]string]time.Duration) (all []Question) {
+	scaling := e.IsScaling()
+	ask := func(name string, stacks []Stack, mixes []Mix) {
+		only := *e
+		only.Stacks, only.Mixes, only.Repeat, only.Budget, only.Trials = stacks, mixes, enoughRepeats, 0, 1
+		takes := e.questionTakes(&only, overhead)
+		if takes > 0 {
+			all = append(all, Question{Name: name, Seconds: takes.Seconds()})
+		}
+	}
+	for _, f := range e.Families() {
+		if !scaling {
+			break
+		}
+		name := "the load line of " + familyName(f)
+		if !f[0].Crossed() {
+			ask(name, e.Stacks, withNextTo(f))
+			continue
+		}
+		for i, s := range e.Stacks {
+			on := ""
+			if len(e.Stacks) > 1 {
+				on = " on " + s.Name
+			}
+			ask(name+on, e.Stacks[i:i+1], withNextTo(f))
+		}
+	}
+	for i, m := range e.Mixes {
+		if !scaling {
+			ask(m.Name, e.Stacks, e.Mixes[i:i+1])
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Question) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	left := e.Budget - Undo(e) - ElasticityTakes(e)
+	for i := range all {
+		left -= seconds(all[i].Seconds)
+		all[i].Lacks = max(0, -left.Seconds())
+	}
+	return all
+}
+
+// withNextTo returns the coarse mixes of a family, and as many more as stand beside its line: which these are is
+// not known, and most instances take longest.
+func withNextTo(f Family) []Mix {
+	some := f.Coarse()
+	for _, m := range slices.Backward(f) {
+		beside := len(some) < len(f.Coarse())+2
+		if beside && !slices.ContainsFunc(some, func(c Mix) bool { return c.Name == m.Name }) {
+			some = append(some, m)
+		}
+	}
+	return some
+}
+
+// familyName is what the names of the mixes of a family begin with.
+func familyName(f Family) string {
+	name := f[0].Name
+	for _, m := range f[1:] {
+		for !strings.HasPrefix(m.Name, name) {
+			name = name[:len(name)-1]
+		}
+	}
+	return cmp.Or(strings.TrimRight(name, "-_."), f[0].Name)
+}
+
+func (e *Experiment) questionTakes(only *Experiment, overhead map[[2]string]time.Duration) (total time.Duration) {
+	trials := Trials(only, 0)
+	workloads := e.workloads()
+	for i, cost := range Costs(only, trials) {
+		if known, ok := overhead[[2]string{trials[i].Stack, trials[i].Mix}]; ok {
+			m, _ := e.Mix(trials[i].Mix)
+			timing := longest(e, workloads.workloadsOf(m))
+			cost = known + timing.Ramp + timing.Runtime
+		}
+		total += cost
+	}
+	return total
+}
+
+// Reach says what a budget decides at most, and what the rest would take; "" where there is no budget.
+func (e *Experiment) Reach(all []Question) string {
+	if e.Budget == 0 || len(all) == 0 {
+		return ""
+	}
+	var fit, more []string
+	takes := time.Duration(0)
+	for _, q := range all {
+		if q.Lacks == 0 {
+			fit, takes = append(fit, q.Name), takes+seconds(q.Seconds)
+			continue
+		}
+		more = append(more, fmt.Sprintf("%s takes %s more", q.Name, roughly(seconds(q.Lacks))))
+	}
+	what := "decide"
+	if !e.IsScaling() {
+		what = fmt.Sprintf("have %s, the fewest that decide anything, of", plural.Count(enoughRepeats, "round"))
+	}
+	budget := withoutZero(e.Budget)
+	switch {
+	case len(fit) == 0:
+		return fmt.Sprintf("%s may decide nothing: %s", budget, plural.And(more))
+	case len(more) == 0:
+		return fmt.Sprintf("%s may %s %s: about %s", budget, what, plural.And(fit), roughly(takes))
+	}
+	return fmt.Sprintf("%s may %s %s; %s", budget, what, plural.And(fit), plural.And(more))
+}
+
+// roughly is a time as estimates are worth it.
+func roughly(d time.Duration) string {
+	if d < time.Minute {
+		return d.Round(time.Second).String()
+	}
+	return withoutZero(d.Round(time.Minute))
+}
+
+// withoutZero is a time as people write it: 15m, not 15m0s.
+func withoutZero(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		return strings.TrimSuffix(text, "0s")
+	}
+	return text
+}
