@@ -69,7 +69,7 @@ func (f Steady) say(name string, stacks []string) (title, why string) {
 			title += fmt.Sprintf(": least is known of %s, %s", under(w.Stack, w.Workload), known)
 		}
 		return title, fmt.Sprintf("A point is decided once its mean is known within %s, or every comparison with it has its "+
-			"verdict. Time went where intervals were widest; with a larger --budget, more is decided.", units.Percent(f.Target))
+			"verdict. Time went to what is decided soonest; with a larger --budget, more is decided.", units.Percent(f.Target))
 	}
 	panic("nothing is said of " + name) // a test says them all
 }
