@@ -177,6 +177,11 @@ func (w *builtin) load(b *strings.Builder, file string) {
 	set("iodepth", w.IODepth)
 	set("direct", digit(w.Direct))
 	set("numjobs", w.Jobs)
+	for _, s := range w.syncs() {
+		if s.every > 0 {
+			set(s.key, s.every)
+		}
+	}
 	if w.ThinkTime > 0 {
 		b.WriteString("; Each job waits, in microseconds, before it asks for the next I/O.\n")
 		set("thinktime", w.ThinkTime.Microseconds())

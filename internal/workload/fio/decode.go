@@ -78,6 +78,14 @@ func (d *decoder) check(line int) {
 	if d.Has("rwmixread") && d.Good["rw"] && !mixed(p.RW) {
 		d.problem(d.Line["rwmixread"], "rwmixread has no effect on "+p.RW, "leave it out, or write rw: randrw or rw")
 	}
+	for _, s := range p.syncs() {
+		if s.every > 0 && d.Good["rw"] && !writes(p.RW) {
+			d.problem(d.Line[s.key], s.key+" has no effect on "+p.RW+", which writes nothing", "leave it out")
+		}
+	}
+	if p.Fsync > 0 && p.Fdatasync > 0 {
+		d.problem(d.Line["fdatasync"], "fdatasync does not go with fsync: fio counts both as one", "leave one of both out")
+	}
 	if p.Cache == warm && p.Direct {
 		d.problem(d.Line["cache"], "cache: warm has no effect: direct goes past the page cache",
 			"write direct: false, or leave cache out")
