@@ -23,8 +23,9 @@ type Params struct {
 	RWMixRead int
 	Cache     string
 	ThinkTime time.Duration
-	Fsync     int // writes after which a job calls fsync; 0 for never
-	Fdatasync int // likewise, for fdatasync
+	Rate      float64        // requests per second of all jobs together that are due, by a Poisson process; 0 for a closed loop
+	Fsync     int            // writes after which a job calls fsync; 0 for never
+	Fdatasync int            // likewise, for fdatasync
 	Runtime   time.Duration  // 0: the experiment's
 	Ramp      *time.Duration // nil: the experiment's
 	File      string
@@ -60,6 +61,9 @@ var options = field.Table[Params]{
 		field.OneOf("cold", warm), func(p *Params) *string { return &p.Cache }),
 	field.Of("thinktime", "time that each job waits after an I/O before it asks for the next, as a client does; none "+
 		"unless given", span(time.Millisecond, "5ms"), func(p *Params) *time.Duration { return &p.ThinkTime }),
+	field.Of("rate", "requests per second of all jobs together, due at random times whether or not those before are "+
+		"done (an open loop, by fio's rate_iops and rate_process=poisson); a multiple of jobs. Without it each job keeps "+
+		"iodepth requests in flight", field.Rate(1, 1e6).Like("20k"), func(p *Params) *float64 { return &p.Rate }),
 	field.Of("fsync", "writes of a job after which it calls fsync, which is an operation of its own; never unless given",
 		field.Count(1, 1_000_000), func(p *Params) *int { return &p.Fsync }),
 	field.Of("fdatasync", "the same with fdatasync, which leaves out metadata that no read needs",
@@ -106,6 +110,10 @@ func defaults() Params {
 // warm is Params.Cache of a file that is read before a trial.
 const warm = "warm"
 
+// maxJobRate is the most requests per second of one job: fio counts the time between two of them in whole
+// microseconds, so that faster ones would come more often than asked.
+const maxJobRate = 5000
+
 // maxBuffers bounds the memory that fio's I/O buffers may take.
 const maxBuffers = 16 * gib
 
@@ -140,6 +148,9 @@ func (p Params) summary() string {
 		directOrBuffered(p.Direct))
 	if p.Cache == warm {
 		text += ", cache warm"
+	}
+	if p.Rate > 0 {
+		text += fmt.Sprintf(", %v/s poisson", p.Rate)
 	}
 	for _, s := range p.syncs() {
 		if s.every == 1 {

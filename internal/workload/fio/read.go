@@ -20,6 +20,9 @@ type reader struct {
 	engine    string // "" when jobs differ
 	direct    bool
 	blockSize int64 // 0 when jobs differ
+
+	rate float64 // requests per second of all jobs that were due; 0 for a closed loop
+	jobs int     // that share rate
 }
 
 // output is fio's JSON output, as far as it is used.
