@@ -21,7 +21,10 @@ type Curve struct {
 	Host      string  `json:"host,omitempty"`  // the scaled-down host, for people; "" for the host itself
 	Instances int     `json:"instances"`
 	LimitNS   float64 `json:"limit_ns,omitempty"` // that p99 may take of a rate that is kept; 0 for any latency
-	Points    []Point `json:"points"`             // ascending by what is offered; at least two
+	// FromSubmission reports whether latencies leave out how long operations wait to be sent, as fio's do.
+	FromSubmission bool `json:"from_submission,omitempty"`
+
+	Points []Point `json:"points"` // ascending by what is offered; at least two
 
 	Kept     float64 `json:"kept,omitempty"`   // operations per second, offered: all rates up to it are kept; 0 for none
 	Breaks   float64 `json:"breaks,omitempty"` // the lowest that is not kept; 0 where all are

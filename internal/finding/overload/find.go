@@ -12,6 +12,7 @@ import (
 	"plimsoll/internal/result/hist"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/workload/fio"
 )
 
 // Find says which rate of operations instances keep up with, and what becomes of more.
@@ -106,6 +107,9 @@ const (
 func curveOf(v *runview.View, of runview.Series) Curve {
 	o := Curve{Stack: of.Stack.Name, Workload: of.Name, Host: runview.HostText(of.Host), Instances: of.Instances,
 		LimitNS: v.Objective(of).P99NS}
+	if w, ok := v.Run.Workload(of.Workload); ok {
+		o.FromSubmission = w.Kind == fio.Kind.Name
+	}
 	var first fact.ScalingPoint
 	for i, c := range of.Cells() {
 		used := v.PointOf(of.Host, c)

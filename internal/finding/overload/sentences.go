@@ -130,6 +130,14 @@ func (p *Point) breaks() string {
 	return said
 }
 
+// from says from when on latencies count.
+func (o Curve) from() string {
+	if o.FromSubmission {
+		return "submitted"
+	}
+	return "to begin"
+}
+
 // grows reports whether what waits is told to grow without end.
 func (p *Point) grows() bool { return p.Growth >= growing }
 
@@ -143,8 +151,8 @@ func (f *Facts) each() string {
 	}
 	var ends []string
 	if kept := f.highestKept(); kept != nil {
-		ends = append(ends, fmt.Sprintf("Of %s a second, %s are completed, 99%% of them within %s of when they were to begin.",
-			units.Rate(kept.Offered), units.Percent(kept.Done), units.Latency(kept.P99NS)))
+		ends = append(ends, fmt.Sprintf("Of %s a second, %s are completed, 99%% of them within %s of when they were %s.",
+			units.Rate(kept.Offered), units.Percent(kept.Done), units.Latency(kept.P99NS), o.from()))
 	}
 	if broken := f.broken(); broken != nil {
 		end := fmt.Sprintf("Of %s, %s are, at %s a second", units.Rate(broken.Offered), units.Percent(broken.Done),
