@@ -8,6 +8,7 @@ import (
 
 	"plimsoll/internal/field"
 	"plimsoll/internal/result"
+	"plimsoll/internal/workload"
 )
 
 // Keys of an objective.
@@ -51,12 +52,30 @@ func ParseObjective(text string) (o *result.Objective, wrong *field.Error) {
 // between them.
 func (e *Experiment) AsksHowMany() bool { return len(e.Families()) > 0 }
 
+// asksRates reports whether workloads differ in the rate that is offered, so that the p99 of an objective decides
+// which of them is kept.
+func (e *Experiment) asksRates() bool {
+	seen := map[string]string{} // a declaration, by what it is without its rate
+	for _, w := range e.Workloads {
+		declared := w.Info().Declared
+		family, ok := workload.DeclaredWithout(declared, "rate")
+		if ok && strings.Contains(declared, "rate:") {
+			other, known := seen[family]
+			if known && other != declared {
+				return true
+			}
+			seen[family] = declared
+		}
+	}
+	return false
+}
+
 // checkObjective refuses an objective that decides nothing.
 func (p *parser) checkObjective() {
 	n := p.values["objective"]
-	if n != nil && len(p.Problems) == 0 && !p.e.AsksHowMany() {
-		p.Problem(n, "the objective decides nothing: no workload runs in different numbers of instances",
-			"add mixes of one workload that differ in their count, or remove it")
+	if n != nil && len(p.Problems) == 0 && !p.e.AsksHowMany() && !(p.e.asksRates() && p.e.Objective.Standalone == 0) {
+		p.Problem(n, "the objective decides nothing: no workload runs in different numbers of instances, or at different rates",
+			"add mixes of one workload that differ in their count, or workloads that differ in their rate, or remove it")
 	}
 }
 

@@ -148,7 +148,7 @@ func imaginedTrial(seq, block int, s result.Stack, w result.Workload) result.Tri
 	source, writes := result.SourceDevice, strings.Contains(w.Pattern, "write")
 	has := func(part string) bool { return strings.Contains(s.Line, part) }
 	switch {
-	case has("direct-io=off"), has("fuse-overlayfs"), runview.Buffered(w):
+	case has("direct-io=off"), has("fuse-overlayfs"), runview.Buffered(w) && (has("volatile") || !strings.Contains(w.Declared, "fsync: ") && !strings.Contains(w.Declared, "fdatasync: ")):
 		rate, source = 30000, result.SourceMemory
 	case has("btrfs") && !has("nodatacow") && writes:
 		rate *= 0.3

@@ -41,10 +41,11 @@ type OpenLoop struct {
 	IntervalSeconds float64   `json:"interval_seconds,omitempty"`
 }
 
-// The operations of workloads that read and write blocks.
+// The operations of workloads that read and write blocks, and make them durable: by fsync or by fdatasync.
 const (
 	Read  = "read"
 	Write = "write"
+	Fsync = "fsync"
 )
 
 // Operation counts one kind of operation of a workload: fio's reads, YCSB's updates, TPC-C's new-order.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/result"
+	"plimsoll/internal/workload/fio"
 	"plimsoll/internal/workload/ycsb"
 )
 
@@ -225,16 +226,20 @@ func (v *View) openRate(m result.Mix) (rate float64, family string, ok bool) {
 	}
 	of := m.Tenants[0]
 	w, _ := v.Run.Workload(of.Workload)
-	if w.Kind != ycsb.Kind.Name {
-		return 0, "", false
+	switch w.Kind {
+	case ycsb.Kind.Name:
+		open, isOpen := ycsb.OpenOf(w.Declared)
+		rate, family, ok = open.Rate, open.Family, isOpen
+	case fio.Kind.Name:
+		open, isOpen := fio.OpenOf(w.Declared)
+		rate, family, ok = open.Rate, open.Family, isOpen
 	}
-	open, ok := ycsb.OpenOf(w.Declared)
 	var host result.Limits
 	if m.Host != nil {
 		host = *m.Host
 	}
-	family = fmt.Sprint(open.Family, "\x00", of.Count, of.On, of.Limits, of.Policy, host)
-	return open.Rate * float64(of.Count), family, ok
+	family = fmt.Sprint(family, "\x00", of.Count, of.On, of.Limits, of.Policy, host)
+	return rate * float64(of.Count), family, ok
 }
 
 // Offereds returns the series of mixes that differ in their offered rate, in the order of the mixes.

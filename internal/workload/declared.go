@@ -92,3 +92,16 @@ func scalars(n *yaml.Node, key string) (all []string) {
 	}
 	return all
 }
+
+// DeclaredWithout returns a declaration without a key: equal for workloads that differ in nothing else. ok is false
+// where it cannot be read.
+func DeclaredWithout(declared, key string) (text string, ok bool) {
+	others := map[string]yaml.Node{}
+	err := yaml.Unmarshal([]byte(DeclaredWithUnits(declared)), &others)
+	if err != nil {
+		return "", false
+	}
+	delete(others, key)
+	family, err := yaml.Marshal(others) // its keys in the order of the alphabet
+	return string(family), err == nil
+}

@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units"
 	"plimsoll/internal/units/plural"
+	"plimsoll/internal/workload/fio"
 	"plimsoll/internal/workload/metadata"
 	"plimsoll/internal/workload/ycsb"
 )
@@ -19,6 +21,8 @@ import (
 type Facts struct {
 	Workload string  `json:"workload"`
 	Stacks   []Stack `json:"stacks"` // in the order of the experiment
+
+	direct bool // writes wait for the device themselves
 }
 
 // Stack has the operations on one stack.
@@ -39,16 +43,20 @@ type Operation struct {
 	P99NS float64 `json:"p99_ns"`
 }
 
+// names are the operations on files and their blocks, in the order in which a file meets them.
+var names = slices.Concat([]string{result.Read, result.Write}, ycsb.OfFiles)
+
 // Find says where the time of operations on files goes.
 func Find(v *runview.View) (out []fact.Finding) {
 	for _, w := range v.Workloads {
 		cells := v.Under(w.Name)
-		if w.Kind != metadata.Kind.Name || len(cells) == 0 {
-			continue
-		}
-		f := Facts{Workload: w.Name}
+		f := Facts{Workload: w.Name, direct: w.Kind == fio.Kind.Name && !runview.Buffered(w)}
 		for _, c := range cells {
 			f.Stacks = append(f.Stacks, stackOf(c))
+		}
+		synced := slices.ContainsFunc(f.Stacks, func(s Stack) bool { return s.find(result.Fsync) != nil })
+		if len(cells) == 0 || w.Kind != metadata.Kind.Name && !(w.Kind == fio.Kind.Name && synced) {
+			continue
 		}
 		out = append(out, fact.Finding{
 			ID: "operations/" + w.Name, Case: "by kind", Kind: fact.KindTime, Workload: w.Name, Facts: f, Title: f.title(),
@@ -61,7 +69,7 @@ func Find(v *runview.View) (out []fact.Finding) {
 func stackOf(c *runview.Cell) Stack {
 	s := Stack{Name: c.Stack.Name, LosesOnCrash: c.Stack.LosesOnCrash()}
 	most := 0.0
-	for _, name := range ycsb.OfFiles {
+	for _, name := range names {
 		rate := c.Sample(runview.RateOf(name)).Median()
 		if rate == 0 {
 			continue
@@ -80,7 +88,7 @@ func stackOf(c *runview.Cell) Stack {
 // C".
 func (f Facts) title() string {
 	var parts []string
-	for _, name := range ycsb.OfFiles {
+	for _, name := range names {
 		var on []string
 		for _, s := range f.Stacks {
 			if s.Most == name {
@@ -102,10 +110,16 @@ func (f Facts) waits() string {
 	cached := "done in the page cache, which the journal writes back later."
 	if slices.ContainsFunc(f.Stacks, func(s Stack) bool { return s.find(ycsb.Fsync) != nil }) {
 		said := "Fsync alone waits for the device"
+		if f.direct {
+			said = "Fsync waits for the device's cache and the journal"
+		}
 		for _, s := range f.Stacks {
 			if s.LosesOnCrash != "" {
 				said += fmt.Sprintf(", and on %s, by %s, for nothing", s.Name, s.LosesOnCrash)
 			}
+		}
+		if f.direct {
+			return said + ". Reads and writes go to the device themselves."
 		}
 		return said + ". All else is " + cached
 	}

@@ -10,7 +10,8 @@ import (
 
 // Facts are the findings on mixes that differ in the rate that is offered.
 type Facts struct {
-	Overload Curve `json:"overload"`
+	Overload Curve   `json:"overload"`         // of several, the one that keeps the highest rate
+	Others   []Curve `json:"others,omitempty"` // of a verdict: the other stacks, by what they keep, highest first
 }
 
 // Curve has the completion and latency of operations that begin at a rate, whatever the server does, over that rate.
@@ -19,7 +20,11 @@ type Curve struct {
 	Workload  string  `json:"workload"`        // what the names of the workloads have in common
 	Host      string  `json:"host,omitempty"`  // the scaled-down host, for people; "" for the host itself
 	Instances int     `json:"instances"`
-	Points    []Point `json:"points"` // ascending by what is offered; at least two
+	LimitNS   float64 `json:"limit_ns,omitempty"` // that p99 may take of a rate that is kept; 0 for any latency
+	// FromSubmission reports whether latencies leave out how long operations wait to be sent, as fio's do.
+	FromSubmission bool `json:"from_submission,omitempty"`
+
+	Points []Point `json:"points"` // ascending by what is offered; at least two
 
 	Kept     float64 `json:"kept,omitempty"`   // operations per second, offered: all rates up to it are kept; 0 for none
 	Breaks   float64 `json:"breaks,omitempty"` // the lowest that is not kept; 0 where all are
@@ -47,7 +52,8 @@ type Point struct {
 	ServiceNS float64 `json:"service_ns"` // 99th percentile from when they were sent, which is all that a closed loop sees
 	// Growth is by how much p99 gets longer while the trial lasts, in ns for each ns.
 	Growth   float64 `json:"growth"`
-	Kept     bool    `json:"kept"` // nearly all were completed, and latencies do not grow
+	TooSlow  bool    `json:"too_slow,omitempty"` // p99 is above the objective's
+	Kept     bool    `json:"kept"`               // nearly all were completed, in time, and latencies do not grow
 	Errors   float64 `json:"errors,omitempty"`
 	LagNS    float64 `json:"lag_ns"`             // 99th percentile of the generator's own lateness
 	Hindered int     `json:"hindered,omitempty"` // trials in which the generator was itself the bottleneck
@@ -104,3 +110,13 @@ func (f *Facts) few() bool { return f.Overload.BringUps < stats.FewestPairs }
 
 // decided reports whether all setups say the same.
 func (f *Facts) decided() bool { return f.Overload.Low == f.Overload.High }
+
+// alike are the stacks whose range of what setups keep meets that of the best: nothing tells them apart.
+func (f *Facts) alike() (stacks []string) {
+	for _, o := range f.Others {
+		if o.Kept > 0 && o.High >= f.Overload.Low {
+			stacks = append(stacks, o.Stack)
+		}
+	}
+	return stacks
+}

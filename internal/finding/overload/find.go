@@ -1,6 +1,7 @@
 package overload
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -8,8 +9,10 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/workload/fio"
 )
 
 // Find says which rate of operations instances keep up with, and what becomes of more.
@@ -22,7 +25,7 @@ func Find(v *runview.View) (out []fact.Finding) {
 }
 
 func find(v *runview.View, of runview.Series) (fact.Finding, *Facts) {
-	told := &Facts{curveOf(v, of)}
+	told := &Facts{Overload: curveOf(v, of)}
 	f := fact.Finding{
 		ID:   fmt.Sprintf("overload/%s/%s-%d", of.Stack.Name, told.Overload.Workload, of.Instances),
 		Case: "overload", Kind: fact.KindScaling, Workload: told.Overload.Workload, Facts: told,
@@ -32,19 +35,51 @@ func find(v *runview.View, of runview.Series) (fact.Finding, *Facts) {
 	return f, told
 }
 
-// Verdict draws the verdict of a run that asks which rate is kept: on one stack, of mixes that
-// differ in their rate; on a host that was quiet or not. ok is false for any other run.
+// findBest returns what is found of the stack that keeps the highest rate, with the curves of the others.
+func findBest(v *runview.View, all []runview.Series) (best fact.Finding, told *Facts) {
+	for i, of := range all {
+		f, facts := find(v, of)
+		switch {
+		case i == 0:
+			best, told = f, facts
+		case facts.Overload.Kept > told.Overload.Kept:
+			facts.Others = append(told.Others, told.Overload)
+			best, told = f, facts
+		default:
+			told.Others = append(told.Others, facts.Overload)
+		}
+	}
+	slices.SortStableFunc(told.Others, func(a, b Curve) int { return cmp.Compare(b.Kept, a.Kept) })
+	if len(all) > 1 {
+		best.Stacks, best.Evidence = nil, nil
+		for _, of := range all {
+			best.Stacks = append(best.Stacks, of.Stack.Name)
+			best.Evidence = append(best.Evidence, runview.Points(of.Cells()...)...)
+		}
+		best.Why = told.each() + told.otherStacks()
+	}
+	return best, told
+}
+
+// Verdict draws the verdict of a run that asks which rate is kept, by stack, of mixes that
+// differ in their rate alone; on a host that was quiet or not. ok is false for any other run.
 func Verdict(v *runview.View, quiet bool) (f fact.Finding, told *Facts, ok bool) {
 	all := v.Offereds()
 	if len(all) == 0 {
 		return f, nil, false
 	}
-	for _, c := range v.All() {
-		if c.Stack != all[0].Stack || !v.OfferedAt(c.Workload.Name) {
+	for i, of := range all {
+		if i > 0 && (of.Stack == all[0].Stack || of.Name != all[0].Name) {
 			return f, nil, false
 		}
 	}
-	f, told = find(v, all[0])
+	for _, c := range v.All() {
+		known := slices.ContainsFunc(all, func(of runview.Series) bool { return of.Stack == c.Stack })
+		if !known || !v.OfferedAt(c.Workload.Name) {
+			return f, nil, false
+		}
+	}
+	f, told = findBest(v, all)
 	f.ID, f.Case, f.Kind, f.Workload, f.Section = "recommendation", "rates kept", fact.KindRecommendation, "", nil
 	f.Recommendation = &fact.Recommendation{Confidence: told.confidence(quiet)}
 	f.Title = told.verdict(f.Recommendation.Confidence)
@@ -56,7 +91,7 @@ func (f *Facts) confidence(quiet bool) fact.Confidence {
 	switch {
 	case f.few():
 		return fact.TooEarly
-	case !f.decided() || len(f.late(false)) > 0 || f.Overload.Breaks == 0 || !quiet:
+	case !f.decided() || len(f.alike()) > 0 || len(f.late(false)) > 0 || f.Overload.Breaks == 0 || !quiet:
 		return fact.Likely
 	}
 	return fact.Sure
@@ -70,7 +105,11 @@ const (
 
 // curveOf returns what became of each rate.
 func curveOf(v *runview.View, of runview.Series) Curve {
-	o := Curve{Stack: of.Stack.Name, Workload: of.Name, Host: runview.HostText(of.Host), Instances: of.Instances}
+	o := Curve{Stack: of.Stack.Name, Workload: of.Name, Host: runview.HostText(of.Host), Instances: of.Instances,
+		LimitNS: v.Objective(of).P99NS}
+	if w, ok := v.Run.Workload(of.Workload); ok {
+		o.FromSubmission = w.Kind == fio.Kind.Name
+	}
 	var first fact.ScalingPoint
 	for i, c := range of.Cells() {
 		used := v.PointOf(of.Host, c)
@@ -79,6 +118,8 @@ func curveOf(v *runview.View, of runview.Series) Curve {
 		}
 		p := offeredPoint(c, of.Levels[i].Value, used)
 		p.Binds = runview.BindingOf(used, first)
+		p.TooSlow = o.tooSlow(p.P99NS)
+		p.Kept = p.Kept && !p.TooSlow
 		o.Points = append(o.Points, p)
 		if i == 0 || p.BringUps < o.BringUps {
 			o.BringUps = p.BringUps
@@ -137,8 +178,8 @@ func keptRange(o runview.Series, f *Curve) {
 		for i, c := range o.Cells() {
 			own := slices.DeleteFunc(slices.Clone(c.Trials), func(t *result.Trial) bool { return [2]int{t.Block, t.BringUp} != b })
 			whole = whole && len(own) > 0
-			done, growth := runview.Take(own, doneShare), runview.Take(own, growth)
-			kept[i] = len(own) > 0 && isKept(stats.Median(done.Values()), growth.Median())
+			done, growth, took := runview.Take(own, doneShare), runview.Take(own, growth), runview.Take(own, p99)
+			kept[i] = len(own) > 0 && isKept(stats.Median(done.Values()), growth.Median()) && !f.tooSlow(took.Median())
 		}
 		if !whole {
 			continue // some rate was not offered in it
@@ -150,6 +191,14 @@ func keptRange(o runview.Series, f *Curve) {
 		}
 		f.Low, f.High = min(f.Low, up), max(f.High, up)
 	}
+}
+
+// tooSlow reports whether a 99th percentile is above the objective.
+func (o *Curve) tooSlow(ns float64) bool { return o.LimitNS > 0 && ns > o.LimitNS }
+
+func p99(t *result.Trial) (ns float64, ok bool) {
+	at, ok := hist.Percentile(t.Measured().Latency(result.Total).Bins, 99)
+	return float64(at), ok
 }
 
 func isKept(done, growth float64) bool { return done >= nearlyAll && growth < growing }

@@ -44,7 +44,7 @@ func (o Curve) table() section.Table {
 		{Head: "interval", Drop: 4},
 		{Head: "done", Means: "the share of the operations whose time came that were completed"},
 		{Head: "p50", Drop: 3},
-		{Head: "p99", Means: "from when operations were to begin"},
+		{Head: "p99", Means: "from when operations were " + o.from()},
 		{Head: "sent", Means: "p99 from when they were sent, which is all that a closed loop sees"},
 		{Head: "longer", Means: "what p99 grows by with every second"},
 		{Head: "lag", Means: "how late the generator itself was, at the 99th percentile", Drop: 2},
@@ -101,7 +101,7 @@ func (o Curve) completed() section.Figure {
 // waits draws how long 99% of operations took at most, from when they were to begin and from when
 // they were sent.
 func (o Curve) waits() section.Figure {
-	begin, sent := section.Series{Name: "to begin"}, section.Series{Name: "sent"}
+	begin, sent := section.Series{Name: o.from()}, section.Series{Name: "sent"}
 	text := func(p Point, ns float64, from string) string {
 		return fmt.Sprintf("%s offered: p99 is %s from when operations were %s", units.Rate(p.Offered), section.Latency.Exact(ns), from)
 	}
@@ -118,6 +118,6 @@ func (o Curve) waits() section.Figure {
 		}
 	}
 	return section.Figure{Title: "p99", X: axis, Y: section.Axis{Of: section.Latency, Log: true}, Series: []section.Series{begin, sent},
-		Note: "from when operations were to begin, and from when they were sent, which is all that a closed loop sees; on " +
+		Note: "from when operations were " + o.from() + ", and from when they were sent, which is all that a closed loop sees; on " +
 			"a logarithmic scale"}
 }

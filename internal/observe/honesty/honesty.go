@@ -42,7 +42,7 @@ const bottom = "bottom"
 // them waited for it.
 func Judge(m result.Measurement, counted []result.DeviceCounter, measured float64) result.Honesty {
 	h := result.Honesty{Source: result.SourceUnknown, Served: counted}
-	ios := float64(m.IOs())
+	ios := float64(m.Operation(result.Read).Count + m.Operation(result.Write).Count) // fsync moves no bytes of its own
 	if ios == 0 {
 		h.Reason = "fio completed no I/O"
 		return h

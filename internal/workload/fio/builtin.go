@@ -131,11 +131,16 @@ func (w *builtin) Drive(target workload.Target, t workload.Timing) (*workload.St
 
 // Read implements workload.Workload.
 func (w *builtin) Read(outputs map[string][]byte, exit workload.Exit) (result.Measurement, error) {
-	return w.reader().read(outputs, exit)
+	r := w.reader()
+	m, err := r.read(outputs, exit)
+	if err == nil {
+		r.addOpenLoop(&m)
+	}
+	return m, err
 }
 
 func (w *builtin) reader() reader {
-	return reader{engine: w.Engine, direct: w.Direct, blockSize: w.BS}
+	return reader{engine: w.Engine, direct: w.Direct, blockSize: w.BS, rate: w.Rate, jobs: w.Jobs}
 }
 
 // jobFile is the measured job. It depends on nothing but the declaration, the
@@ -177,6 +182,16 @@ func (w *builtin) load(b *strings.Builder, file string) {
 	set("iodepth", w.IODepth)
 	set("direct", digit(w.Direct))
 	set("numjobs", w.Jobs)
+	if w.Rate > 0 {
+		b.WriteString("; Requests of each job are due at random times, whether or not those before are done.\n")
+		set("rate_iops", int64(w.Rate)/int64(w.Jobs))
+		set("rate_process", "poisson")
+	}
+	for _, s := range w.syncs() {
+		if s.every > 0 {
+			set(s.key, s.every)
+		}
+	}
 	if w.ThinkTime > 0 {
 		b.WriteString("; Each job waits, in microseconds, before it asks for the next I/O.\n")
 		set("thinktime", w.ThinkTime.Microseconds())

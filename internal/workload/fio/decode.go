@@ -2,6 +2,7 @@ package fio
 
 import (
 	"fmt"
+	"math"
 
 	"go.yaml.in/yaml/v3"
 
@@ -78,6 +79,15 @@ func (d *decoder) check(line int) {
 	if d.Has("rwmixread") && d.Good["rw"] && !mixed(p.RW) {
 		d.problem(d.Line["rwmixread"], "rwmixread has no effect on "+p.RW, "leave it out, or write rw: randrw or rw")
 	}
+	for _, s := range p.syncs() {
+		if s.every > 0 && d.Good["rw"] && !writes(p.RW) {
+			d.problem(d.Line[s.key], s.key+" has no effect on "+p.RW+", which writes nothing", "leave it out")
+		}
+	}
+	if p.Fsync > 0 && p.Fdatasync > 0 {
+		d.problem(d.Line["fdatasync"], "fdatasync does not go with fsync: fio counts both as one", "leave one of both out")
+	}
+	d.checkRate()
 	if p.Cache == warm && p.Direct {
 		d.problem(d.Line["cache"], "cache: warm has no effect: direct goes past the page cache",
 			"write direct: false, or leave cache out")
@@ -94,6 +104,31 @@ func (d *decoder) check(line int) {
 	if p.IODepth > 1 && p.Engine == "libaio" && !p.Direct {
 		d.problem(d.Line["iodepth"], fmt.Sprintf("iodepth %d has no effect: without direct, libaio finishes each I/O "+
 			"before it takes the next", p.IODepth), "use more jobs, or engine io_uring, or direct: true")
+	}
+}
+
+// checkRate checks the rate of an open loop.
+func (d *decoder) checkRate() {
+	p, line := d.p, d.Line["rate"]
+	if p.Rate == 0 {
+		return
+	}
+	each := p.Rate / float64(p.Jobs)
+	switch {
+	case each != math.Trunc(each):
+		d.problem(line, fmt.Sprintf("rate %v is no multiple of %d jobs, and fio takes whole requests per second of each", p.Rate,
+			p.Jobs), fmt.Sprintf("write %v", max(1, math.Round(each))*float64(p.Jobs)))
+	case each > maxJobRate:
+		d.problem(line, fmt.Sprintf("rate %v is %v of each job, and fio keeps %d at most exactly", p.Rate, each, maxJobRate),
+			fmt.Sprintf("write jobs: %v", math.Ceil(p.Rate/maxJobRate)))
+	}
+	if mixed(p.RW) {
+		d.problem(line, "rate does not go with "+p.RW+": fio has a rate of reads and one of writes",
+			"write two workloads, one of reads and one of writes")
+	}
+	if p.ThinkTime > 0 {
+		d.problem(d.Line["thinktime"], "thinktime does not go with rate: requests begin when they are due",
+			"leave one of both out")
 	}
 }
 

@@ -22,7 +22,7 @@ func (l Load) InFlight() int { return l.Jobs * l.Depth }
 
 // LoadOf reads the load back from a declaration, as result.Workload.Declared
 // keeps it: the options of an experiment file, or a job file. ok is false when
-// it cannot be read, declares jobs that differ, or jobs that wait between I/Os:
+// it cannot be read, declares jobs that differ, has a rate, or jobs that wait between I/Os:
 // these ask for as much as they like, not for as much as a stack can do.
 func LoadOf(declared string) (l Load, ok bool) {
 	var doc yaml.Node
@@ -48,7 +48,7 @@ func Buffered(declared string) bool {
 func loadOfOptions(node *yaml.Node) (Load, bool) {
 	d := decoder{p: defaults()}
 	d.read(node)
-	if !d.Good["rw"] || len(d.Problems) > 0 || d.p.ThinkTime > 0 {
+	if !d.Good["rw"] || len(d.Problems) > 0 || d.p.ThinkTime > 0 || d.p.Rate > 0 {
 		return Load{}, false
 	}
 	return Load{Pattern: d.p.RW, BlockBytes: d.p.BS, Jobs: d.p.Jobs, Depth: depth(d.p.Engine, d.p.IODepth),

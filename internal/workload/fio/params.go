@@ -23,6 +23,9 @@ type Params struct {
 	RWMixRead int
 	Cache     string
 	ThinkTime time.Duration
+	Rate      float64        // requests per second of all jobs together that are due, by a Poisson process; 0 for a closed loop
+	Fsync     int            // writes after which a job calls fsync; 0 for never
+	Fdatasync int            // likewise, for fdatasync
 	Runtime   time.Duration  // 0: the experiment's
 	Ramp      *time.Duration // nil: the experiment's
 	File      string
@@ -58,6 +61,13 @@ var options = field.Table[Params]{
 		field.OneOf("cold", warm), func(p *Params) *string { return &p.Cache }),
 	field.Of("thinktime", "time that each job waits after an I/O before it asks for the next, as a client does; none "+
 		"unless given", span(time.Millisecond, "5ms"), func(p *Params) *time.Duration { return &p.ThinkTime }),
+	field.Of("rate", "requests per second of all jobs together, due at random times whether or not those before are "+
+		"done (an open loop, by fio's rate_iops and rate_process=poisson); a multiple of jobs. Without it each job keeps "+
+		"iodepth requests in flight", field.Rate(1, 1e6).Like("20k"), func(p *Params) *float64 { return &p.Rate }),
+	field.Of("fsync", "writes of a job after which it calls fsync, which is an operation of its own; never unless given",
+		field.Count(1, 1_000_000), func(p *Params) *int { return &p.Fsync }),
+	field.Of("fdatasync", "the same with fdatasync, which leaves out metadata that no read needs",
+		field.Count(1, 1_000_000), func(p *Params) *int { return &p.Fdatasync }),
 	field.Of("runtime", "measured time; overrides the experiment's",
 		span(minRuntime, "30s"), func(p *Params) *time.Duration { return &p.Runtime }),
 	field.Maybe("ramp", "time before the measured time; overrides the experiment's",
@@ -100,17 +110,33 @@ func defaults() Params {
 // warm is Params.Cache of a file that is read before a trial.
 const warm = "warm"
 
+// maxJobRate is the most requests per second of one job: fio counts the time between two of them in whole
+// microseconds, so that faster ones would come more often than asked.
+const maxJobRate = 5000
+
 // maxBuffers bounds the memory that fio's I/O buffers may take.
 const maxBuffers = 16 * gib
 
 // mixed reports whether a pattern has reads and writes.
 func mixed(rw string) bool { return rw == "rw" || rw == "randrw" }
 
+// writes reports whether a pattern has writes.
+func writes(rw string) bool { return rw != "read" && rw != "randread" }
+
 // sequential reports whether a pattern is sequential.
 func sequential(rw string) bool { return !strings.HasPrefix(rw, "rand") }
 
 // synchronous reports whether an engine does one I/O at a time, regardless of iodepth.
 func synchronous(engine string) bool { return engine == "psync" || engine == "pvsync2" }
+
+// sync is an option by which a job makes its writes durable.
+type sync struct {
+	key   string
+	every int // writes; 0 for never
+}
+
+// syncs returns the options by which a job makes its writes durable, whether they are given or not.
+func (p Params) syncs() []sync { return []sync{{"fsync", p.Fsync}, {"fdatasync", p.Fdatasync}} }
 
 // summary is the workload in one line.
 func (p Params) summary() string {
@@ -122,6 +148,16 @@ func (p Params) summary() string {
 		directOrBuffered(p.Direct))
 	if p.Cache == warm {
 		text += ", cache warm"
+	}
+	if p.Rate > 0 {
+		text += fmt.Sprintf(", %v/s poisson", p.Rate)
+	}
+	for _, s := range p.syncs() {
+		if s.every == 1 {
+			text += ", " + s.key + " after each write"
+		} else if s.every > 1 {
+			text += fmt.Sprintf(", %s after every %d writes", s.key, s.every)
+		}
 	}
 	if p.ThinkTime > 0 {
 		text += fmt.Sprintf(", %s between I/Os", p.ThinkTime)

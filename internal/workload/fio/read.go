@@ -20,6 +20,9 @@ type reader struct {
 	engine    string // "" when jobs differ
 	direct    bool
 	blockSize int64 // 0 when jobs differ
+
+	rate float64 // requests per second of all jobs that were due; 0 for a closed loop
+	jobs int     // that share rate
 }
 
 // output is fio's JSON output, as far as it is used.
@@ -71,6 +74,7 @@ type job struct {
 	Read      direction       `json:"read"`
 	Write     direction       `json:"write"`
 	Trim      direction       `json:"trim"`
+	Sync      syncs           `json:"sync"`
 	Mixed     json.RawMessage `json:"mixed"`
 	RuntimeMS uint64          `json:"job_runtime"` // summed over the jobs of a group
 	UserCPU   float64         `json:"usr_cpu"`     // per cent
@@ -86,6 +90,12 @@ type direction struct {
 	Submission latency `json:"slat_ns"`
 	Completion latency `json:"clat_ns"`
 	Total      latency `json:"lat_ns"`
+}
+
+// syncs are the calls of fsync, fdatasync and their kin, which have a latency and nothing else.
+type syncs struct {
+	IOs   uint64  `json:"total_ios"`
+	Total latency `json:"lat_ns"`
 }
 
 type latency struct {
@@ -237,6 +247,13 @@ func merge(jobs []job, latencies combine) (result.Measurement, *problem.Problem)
 		return m, err
 	}
 	m.Operations = result.ReadsWrites(read, written)
+	synced, err := mergeSyncs(jobs, m.Seconds, latencies)
+	if err != nil {
+		return m, err
+	}
+	if synced.Count > 0 {
+		m.Operations = append(m.Operations, synced)
+	}
 	if m.IOs() == 0 {
 		return m, failure("", "not one I/O was completed in the measured time",
 			"give it a longer runtime; a stack that takes longer than this for one I/O may hang")
@@ -285,6 +302,26 @@ func mergeDirections(name string, parts []direction, latencies combine) (result.
 		d.Latency[l.stage] = merged
 	}
 	return d, nil
+}
+
+// mergeSyncs adds up the calls that made writes durable, over the time in which all jobs wrote.
+func mergeSyncs(jobs []job, seconds float64, latencies combine) (result.Operation, *problem.Problem) {
+	o := result.Operation{Name: result.Fsync}
+	var parts []latency
+	for _, j := range jobs {
+		o.Count += j.Sync.Total.N
+		parts = append(parts, j.Sync.Total)
+	}
+	if o.Count == 0 || seconds == 0 {
+		return result.Operation{}, nil
+	}
+	total, err := latencies(result.Fsync, string(result.Total), parts)
+	if err != nil {
+		return o, err
+	}
+	o.Rate = float64(o.Count) / seconds
+	o.SetLatency(result.Total, total)
+	return o, nil
 }
 
 // mergeHistograms merges distributions that all have histograms.

@@ -52,6 +52,35 @@ type saidLatency struct {
 	Percentiles map[string]uint64 `json:"percentile"`
 }
 
+// Calls of fsync are an operation of their own, with fio's own percentiles.
+func TestFsyncIsAnOperation(t *testing.T) {
+	text := recorded(t, "fsync")
+	m, err := readOutput(reader{engine: "psync"}, text, workload.Exit{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said struct {
+		Jobs []struct {
+			Sync struct {
+				Lat saidLatency `json:"lat_ns"`
+			} `json:"sync"`
+		} `json:"jobs"`
+	}
+	if err := json.Unmarshal(text, &said); err != nil {
+		t.Fatal(err)
+	}
+	want := said.Jobs[0].Sync.Lat
+	o := m.Operation(result.Fsync)
+	total := o.Latency[result.Total]
+	p99, _ := hist.Percentile(total.Bins, 99)
+	if o.Count != want.N || want.N == 0 || total.Count != want.N || p99 != want.Percentiles["99.000000"] || total.MaxNS != want.Max {
+		t.Errorf("%d calls of fsync with p99 of %d ns, and fio says %+v", o.Count, p99, want)
+	}
+	if got := o.Rate * m.Seconds; math.Abs(got-float64(want.N)) > 1 {
+		t.Errorf("the rate of fsync makes %f calls of %d", got, want.N)
+	}
+}
+
 // TestAgainstFio reads outputs of the real fio that it reported as one group,
 // and finds every number that fio printed: percentiles computed from the
 // histograms are fio's own, exactly.

@@ -131,22 +131,36 @@ func (w *watch) keep(jobs []job) {
 
 // Whole implements workload.Watch.
 func (w *watch) Whole(exit workload.Exit) (result.Measurement, error) {
+	m, err := w.read(map[string][]byte{outputName: w.Final()}, settled(exit))
+	if err == nil {
+		w.addOpenLoop(&m)
+	}
+	return m, err
+}
+
+// settled returns how a fio ended that was asked to end early: well.
+func settled(exit workload.Exit) workload.Exit {
 	if exit.Asked && !exit.OOMKilled && exit.Code == interrupted {
 		exit.Code, exit.Signal = 0, ""
 	}
-	return w.read(map[string][]byte{outputName: w.Final()}, exit)
+	return exit
 }
 
 // Read implements workload.Watch.
 func (w *watch) Read(exit workload.Exit, warmup int) (result.Measurement, error) {
-	m, err := w.Whole(exit)
-	if err != nil || len(w.snapshots) == 0 || w.timing.Ramp == 0 && warmup == 0 {
+	m, err := w.read(map[string][]byte{outputName: w.Final()}, settled(exit))
+	if err != nil {
 		return m, err
+	}
+	if len(w.snapshots) == 0 || w.timing.Ramp == 0 && warmup == 0 {
+		w.addOpenLoop(&m)
+		return m, nil
 	}
 	if m = m.Since(w.snapshots[warmup/workload.WarmupUnit]); m.IOs() == 0 {
 		return m, failure("fio", "not one I/O was completed in the measured time",
 			"give it a longer runtime; a stack that takes longer than this for one I/O may hang")
 	}
+	w.addOpenLoop(&m)
 	return m, nil
 }
 

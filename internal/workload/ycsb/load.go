@@ -37,7 +37,7 @@ func OpenOf(declared string) (o OpenLoad, ok bool) {
 		return o, false
 	}
 	o.Rate = d.Rate
-	o.Family, ok = without(declared, "rate")
+	o.Family, ok = workload.DeclaredWithout(declared, "rate")
 	return o, ok
 }
 
@@ -48,19 +48,7 @@ func FamilyOf(declared string) (family string, ok bool) {
 	if !ok || d.Rate > 0 {
 		return "", false
 	}
-	return without(declared, "threads")
-}
-
-// without returns a declaration without a key.
-func without(declared, key string) (text string, ok bool) {
-	others := map[string]yaml.Node{}
-	err := yaml.Unmarshal([]byte(workload.DeclaredWithUnits(declared)), &others)
-	if err != nil {
-		return "", false
-	}
-	delete(others, key)
-	family, err := yaml.Marshal(others) // its keys in the order of the alphabet
-	return string(family), err == nil
+	return workload.DeclaredWithout(declared, "threads")
 }
 
 // LoadOf returns the load of a workload's declaration, as a result keeps it. The

@@ -3,6 +3,8 @@ package ycsb
 import (
 	"math/rand/v2"
 	"slices"
+
+	"plimsoll/internal/result"
 )
 
 // The operations, by the names that measurements have them.
@@ -27,7 +29,7 @@ const (
 // closes it, too.
 const (
 	Create = "create"
-	Fsync  = "fsync"
+	Fsync  = result.Fsync
 	Stat   = "stat"
 	Open   = "open"
 	Unlink = "unlink"

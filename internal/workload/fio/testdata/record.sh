@@ -27,6 +27,7 @@ record libaio-randrw $all $timed $file --direct=1 --ioengine=libaio --iodepth=4 
 record psync-randread $all $timed $file --direct=1 --ioengine=psync --name=job --rw=randread
 record io_uring-write $all $timed $file --direct=1 --ioengine=io_uring --iodepth=4 --bs=64k --name=job --rw=write
 record ungrouped $all $timed $file --direct=1 --ioengine=psync --numjobs=3 --name=job --rw=randrw
+record fsync $all $timed $file --ioengine=psync --fsync=2 --numjobs=2 --thread=1 --group_reporting=1 --name=job --rw=randwrite
 record layout-only $all $file --create_only=1 --name=job --rw=randread
 
 # What is watched while it runs: fio tells of itself again and again, in a ramp
