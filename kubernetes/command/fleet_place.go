@@ -41,7 +41,7 @@ its interval, p99, and which limits they miss. This measures; "plan" predicts.
 FILE has Jobs, as "kubectl apply" takes them. The parallelism of a Job is how many pods it
 has. The first container of each runs fio, with --output-format=json+ --lat_percentiles=1,
 --time_based, and a --ramp_time in which all pods can start. Annotations of the pods
-(plimsoll.dev/class, least-throughput, p99-limit) tell the scheduler of the model what they
+(plimsoll.dev/class, least-throughput, p99-limit) say to the scheduler what they
 need, and are what is missed.
 
 In each round, every scheduler has one turn; the order is reversed from round to round.
