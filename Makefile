@@ -212,6 +212,10 @@ bench-kube: setup-build ## place pods on simulated nodes by the default schedule
 	cd kubernetes && PLIMSOLL_KWOK=$(CURDIR)/bin/kube/kwok PLIMSOLL_BENCH_NODES=$(BENCH_NODES) \
 		$(GO) test -count=1 -timeout 1h -run '^$$' -bench 'Cluster|Large' -benchtime 1x ./scheduler 2>&1 | grep 'pods/s'
 
+.PHONY: bench-place
+bench-place: ## place pods on two kubelets with unequal drives by the default scheduler and by IOFit, and measure what they do
+	PLIMSOLL_PLACE_ROUNDS=5 $(MAKE) kube-nodes KUBE_TEST="-v -run TestPlacedPodsAreMeasured"
+
 .PHONY: bench-trace
 bench-trace: setup-test ## analyse captures of many shapes beside blkparse and btt: CPU time and memory
 	scripts/bench-trace.sh

@@ -33,7 +33,7 @@ const (
 
 func fleetCommand() *cobra.Command {
 	c := &cobra.Command{Use: "fleet", Short: "Measure the cluster's nodes, and say what each kind carries"}
-	c.AddCommand(fleetRunCommand(), fleetStatusCommand(), fleetCleanCommand(), fitCommand())
+	c.AddCommand(fleetRunCommand(), fleetPlaceCommand(), fleetStatusCommand(), fleetCleanCommand(), fitCommand())
 	return c
 }
 

@@ -25,6 +25,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -163,7 +164,10 @@ func (k *cluster) run(name, program string, args ...string) *process {
 		k.t.Fatal(err)
 	}
 	defer log.Close()
-	p.c = exec.Command(filepath.Join(k.bin, program), args...) //nolint:noctx // it is stopped in its turn
+	if ours := filepath.Join(k.bin, program); !filepath.IsAbs(program) && exists(ours) {
+		program = ours
+	}
+	p.c = exec.Command(program, args...) //nolint:noctx // it is stopped in its turn
 	p.c.Stdout, p.c.Stderr, p.c.Dir = log, log, k.dir
 	p.c.Env = append(os.Environ(), "PATH="+k.bin+":"+os.Getenv("PATH"))
 	if err := p.c.Start(); err != nil {
@@ -203,6 +207,12 @@ type worker struct {
 // add starts a node, with images, of a kind, and waits until it is ready.
 func (k *cluster) add(index int, kind string, images ...string) *worker {
 	k.t.Helper()
+	return k.addWith(index, kind, nil, images...)
+}
+
+// addWith is add of a node whose pods have a drive for themselves; the machine's with nil.
+func (k *cluster) addWith(index int, kind string, d *drive, images ...string) *worker {
+	k.t.Helper()
 	n := &worker{cluster: k, name: fmt.Sprintf("127.0.0.%d", 2+index)}
 	n.dir = filepath.Join(k.dir, strconv.Itoa(index))
 	n.cgroup()
@@ -212,7 +222,12 @@ func (k *cluster) add(index int, kind string, images ...string) *worker {
 	write(k.t, filepath.Join(n.dir, "kubelet.yaml"), strings.NewReplacer("DIR", n.dir, "CALLER", k.caller,
 		"ADDRESS", n.name, "GROUP", n.group(), "PORT", strconv.Itoa(free(k.t, n.name))).Replace(kubeletConfig))
 	k.t.Cleanup(n.remove)
-	n.runtime = k.run("containerd"+n.name, "containerd", "--config", filepath.Join(n.dir, "containerd.toml"))
+	program := []string{filepath.Join(k.bin, "containerd"), "--config", filepath.Join(n.dir, "containerd.toml")}
+	if d != nil {
+		program = append([]string{"unshare", "--mount", "--propagation", "slave", "sh", "-c", withDrive, "sh",
+			n.limit(d), d.device, d.at}, program...)
+	}
+	n.runtime = k.run("containerd"+n.name, program[0], program[1:]...)
 	until(k.t, "containerd answers", func() error { return n.ctr("version") })
 	for _, i := range images {
 		if err := n.ctr("--namespace", "k8s.io", "images", "import", i); err != nil {
@@ -239,6 +254,27 @@ func (k *cluster) add(index int, kind string, images ...string) *worker {
 		k.t.Fatal(err)
 	}
 	return n
+}
+
+func exists(file string) bool { _, err := os.Stat(file); return err == nil }
+
+// limit makes the group of blkio in which all that reads a drive on the node is, and returns its directory.
+func (n *worker) limit(d *drive) string {
+	n.t.Helper()
+	dir := filepath.Join("/sys/fs/cgroup/blkio", n.group(), "drive")
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as others are
+		n.t.Fatal(err)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(d.device, &st); err != nil {
+		n.t.Fatal(err)
+	}
+	rule := fmt.Sprintf("%d:%d %d", unix.Major(st.Rdev), unix.Minor(st.Rdev), d.reads)
+	err := os.WriteFile(filepath.Join(dir, "blkio.throttle.read_iops_device"), []byte(rule), 0o644) //nolint:gosec // as it is
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return dir
 }
 
 func (n *worker) startKubelet() {
