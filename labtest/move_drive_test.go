@@ -265,8 +265,8 @@ func (m moving) preparePostgreSQL(t *testing.T, file string) {
 		$in --user postgres postgresql:15 initdb -D /data/pg --data-checksums --no-locale --auth trust
 		echo 'host all all 10.77.0.0/24 trust' >>/srv/db/pg/pg_hba.conf; docker start db`)
 	server.until(t, "PostgreSQL answers", m.psql("SELECT 1")+" || { docker logs db | tail; false; }")
-	server.do(t, m.psql("CREATE EXTENSION amcheck; CREATE TABLE numbers (n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "+
-		"filling text DEFAULT repeat(chr(120), 500))"))
+	server.do(t, m.psql("CREATE EXTENSION amcheck; CREATE TABLE numbers (n bigint GENERATED ALWAYS AS IDENTITY "+
+		"PRIMARY KEY, filling text DEFAULT repeat(chr(120), 500))"))
 	m.target.put(t, "client.sh", fmt.Sprintf(postgresqlWriter, lab.Address(lab.Server), lab.Address(lab.Client)))
 	m.target.do(t, "setsid sh client.sh </dev/null >/dev/null 2>&1 &")
 	m.target.until(t, "the client writes", "[ $(wc -l <acked) -gt 20 ]")
