@@ -28,7 +28,7 @@ the old host, and lets in the new one alone, where it is mounted and the service
 started. Each step is verified.
 
 It is experimental: between virtual machines, it was not yet killed at each of its
-steps, and no database was moved. Try it first on data that you can lose.
+steps in one run. Try it first on data that you can lose.
 
 Killed at any step, the same command finishes the move or takes it back, and so
 does "plimsoll clean": back until the target has revoked the old host, and forward

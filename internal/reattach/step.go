@@ -248,19 +248,43 @@ func (l local) lacks(ctx context.Context) (all []string) {
 	entries, err := os.ReadDir(l.Dir)
 	mounted, mountErr := mountinfo.Mounted(l.Dir)
 	switch {
+	case mountErr == nil && mounted: // of no interest on the old host, which has the drive there
+		all = append(all, "something is mounted at "+l.Dir+" already: umount "+l.Dir)
 	case err != nil:
 		all = append(all, "its mount point is missing: mkdir "+l.Dir)
-	case mountErr == nil && !mounted && len(entries) > 0:
+	case len(entries) > 0:
 		all = append(all, l.Dir+" is not empty there, and the drive would hide what it has")
 	}
 	return all
 }
 
+// unmountLost unmounts what is left of a mount whose device the kernel removed, as after a cut link. Nothing can be
+// written through it, and XFS refuses to mount the same file system beside it.
+func (l local) unmountLost(ctx context.Context) error {
+	mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) { return m.Mountpoint != l.Dir, false })
+	if err != nil || len(mounts) == 0 {
+		return err
+	}
+	top := mounts[len(mounts)-1]
+	if !strings.HasPrefix(top.Source, devices+"/") {
+		return nil
+	}
+	_, err = os.Stat(filepath.Join(sysfs, "dev/block", fmt.Sprintf("%d:%d", top.Major, top.Minor)))
+	if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	_, err = run(ctx, "umount", l.Dir)
+	return err
+}
+
 // unmount unmounts the drive where the move has it, never lazily: what is busy stays.
 func (l local) unmount(ctx context.Context) error {
 	s, err := l.look(ctx)
-	if err != nil || len(s.Mounts) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(s.Mounts) == 0 {
+		return l.unmountLost(ctx)
 	}
 	if len(s.Mounts) > 1 || s.Mounts[0].Dir != l.Dir {
 		return refused("the drive "+l.Drive.UUID, fmt.Sprintf("it is mounted at %v", dirs(s.Mounts)), "unmount the others")
@@ -329,6 +353,9 @@ func (l local) mount(ctx context.Context) error {
 		return (&Mover{Move: &l.Move}).inUse(s)
 	case s.Device == "":
 		return fmt.Errorf("no device has UUID %s", l.Drive.UUID)
+	}
+	if err := l.unmountLost(ctx); err != nil {
+		return err
 	}
 	_, err = run(ctx, "mount", "-t", l.FSType, "-o", l.Options, s.Device, l.Dir)
 	return err
