@@ -74,7 +74,8 @@ func (e *Experiment) asksRates() bool {
 func (p *parser) checkObjective() {
 	n := p.values["objective"]
 	if n != nil && len(p.Problems) == 0 && !p.e.AsksHowMany() && !(p.e.asksRates() && p.e.Objective.Standalone == 0) {
-		p.Problem(n, "the objective decides nothing: no workload runs in different numbers of instances, or at different rates",
+		p.Problem(n,
+			"the objective decides nothing: no workload runs in different numbers of instances, or at different rates",
 			"add mixes of one workload that differ in their count, or workloads that differ in their rate, or remove it")
 	}
 }

@@ -16,49 +16,48 @@ type Question struct {
 	Seconds float64 `json:"seconds"` // of the fewest rounds that decide it
 	// that the budget lacks for it and those before it; 0 where it suffices
 	Lacks float64 `json:"lacks_seconds,omitempty"`
+
+	stacks   []Stack
+	mixes    []Mix
+	together time.Duration // with those before it
 }
 
 // Questions returns what a budget may decide, in the order in which time is spent on it: what takes least comes first.
-// In an experiment about the number of instances it is the load line of each family of mixes on each stack; else what is
-// known of each mix. overhead is what trials of a stack and a mix took beside warm-up and window in an earlier run; what
-// it lacks is estimated.
+// In an experiment about the number of instances it is the load line of each family of mixes on each stack; else what
+// is known of each mix. overhead is what trials of a stack and a mix took beside warm-up and window in an earlier run;
+// what it lacks is estimated.
 func (e *Experiment) Questions(overhead map[[2]string]time.Duration) (all []Question) {
-	scaling := e.IsScaling()
 	ask := func(name string, stacks []Stack, mixes []Mix) {
-		only := *e
-		only.Stacks, only.Mixes, only.Repeat, only.Budget, only.Trials = stacks, mixes, enoughRepeats, 0, 1
-		takes := e.questionTakes(&only, overhead)
-		if takes > 0 {
-			all = append(all, Question{Name: name, Seconds: takes.Seconds()})
+		q := Question{Name: name, stacks: stacks, mixes: mixes}
+		if q.Seconds = e.takesAll([]Question{q}, overhead).Seconds(); q.Seconds > 0 {
+			all = append(all, q)
 		}
 	}
-	for _, f := range e.Families() {
-		if !scaling {
-			break
-		}
-		name := "the load line of " + familyName(f)
-		if !f[0].Crossed() {
-			ask(name, e.Stacks, withNextTo(f))
-			continue
-		}
-		for i, s := range e.Stacks {
-			on := ""
-			if len(e.Stacks) > 1 {
-				on = " on " + s.Name
-			}
-			ask(name+on, e.Stacks[i:i+1], withNextTo(f))
-		}
-	}
-	for i, m := range e.Mixes {
-		if !scaling {
+	if !e.IsScaling() {
+		for i, m := range e.Mixes {
 			ask(m.Name, e.Stacks, e.Mixes[i:i+1])
+		}
+	} else {
+		for _, f := range e.Families() {
+			name := "the load line of " + familyName(f)
+			if !f[0].Crossed() {
+				ask(name, e.Stacks, withNextTo(f))
+				continue
+			}
+			for i, s := range e.Stacks {
+				on := ""
+				if len(e.Stacks) > 1 {
+					on = " on " + s.Name
+				}
+				ask(name+on, e.Stacks[i:i+1], withNextTo(f))
+			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Question) int { return cmp.Compare(a.Seconds, b.Seconds) })
 	left := e.Budget - Undo(e) - ElasticityTakes(e)
 	for i := range all {
-		left -= seconds(all[i].Seconds)
-		all[i].Lacks = max(0, -left.Seconds())
+		all[i].together = e.takesAll(all[:i+1], overhead)
+		all[i].Lacks = max(0, (all[i].together - left).Seconds())
 	}
 	return all
 }
@@ -87,17 +86,37 @@ func familyName(f Family) string {
 	return cmp.Or(strings.TrimRight(name, "-_."), f[0].Name)
 }
 
-func (e *Experiment) questionTakes(only *Experiment, overhead map[[2]string]time.Duration) (total time.Duration) {
-	trials := Trials(only, 0)
-	workloads := e.workloads()
-	for i, cost := range Costs(only, trials) {
-		if known, ok := overhead[[2]string{trials[i].Stack, trials[i].Mix}]; ok {
-			m, _ := e.Mix(trials[i].Mix)
-			timing := longest(e, workloads.workloadsOf(m))
-			cost = known + timing.Ramp + timing.Runtime
+// takesAll returns what the fewest rounds of questions take. A setup of a stack is paid once for all that ask for it.
+func (e *Experiment) takesAll(all []Question, overhead map[[2]string]time.Duration) (total time.Duration) {
+	takes := func(stacks []Stack, asks func(Question, Mix) bool) {
+		only := *e
+		only.Stacks, only.Mixes, only.Repeat, only.Budget, only.Trials = stacks, nil, enoughRepeats, 0, 1
+		for _, q := range all {
+			for _, m := range q.mixes {
+				if asks(q, m) {
+					only.Mixes = append(only.Mixes, m)
+				}
+			}
 		}
-		total += cost
+		if len(only.Mixes) == 0 {
+			return
+		}
+		trials := Trials(&only, 0)
+		for i, cost := range Costs(&only, trials) {
+			if known, ok := overhead[[2]string{trials[i].Stack, trials[i].Mix}]; ok {
+				m, _ := e.Mix(trials[i].Mix)
+				timing := longest(e, e.workloads().workloadsOf(m))
+				cost = known + timing.Ramp + timing.Runtime
+			}
+			total += cost
+		}
 	}
+	for i, s := range e.Stacks {
+		takes(e.Stacks[i:i+1], func(q Question, m Mix) bool {
+			return m.Crossed() && slices.ContainsFunc(q.stacks, func(asked Stack) bool { return asked.Name == s.Name })
+		})
+	}
+	takes(e.Stacks, func(_ Question, m Mix) bool { return !m.Crossed() })
 	return total
 }
 
@@ -107,24 +126,23 @@ func (e *Experiment) Reach(all []Question) string {
 		return ""
 	}
 	var fit, more []string
-	takes := time.Duration(0)
 	for _, q := range all {
 		if q.Lacks == 0 {
-			fit, takes = append(fit, q.Name), takes+seconds(q.Seconds)
+			fit = append(fit, q.Name)
 			continue
 		}
 		more = append(more, fmt.Sprintf("%s takes %s more", q.Name, roughly(seconds(q.Lacks))))
 	}
 	what := "decide"
 	if !e.IsScaling() {
-		what = fmt.Sprintf("have %s, the fewest that decide anything, of", plural.Count(enoughRepeats, "round"))
+		what = fmt.Sprintf("do %s, the fewest that decide anything, of", plural.Count(enoughRepeats, "round"))
 	}
 	budget := withoutZero(e.Budget)
 	switch {
 	case len(fit) == 0:
 		return fmt.Sprintf("%s may decide nothing: %s", budget, plural.And(more))
 	case len(more) == 0:
-		return fmt.Sprintf("%s may %s %s: about %s", budget, what, plural.And(fit), roughly(takes))
+		return fmt.Sprintf("%s may %s %s: about %s", budget, what, plural.And(fit), roughly(all[len(all)-1].together))
 	}
 	return fmt.Sprintf("%s may %s %s; %s", budget, what, plural.And(fit), plural.And(more))
 }

@@ -41,3 +41,29 @@ host: {cpus: 1, memory: 100MiB}
 		}
 	}
 }
+
+// Workloads that share the setups of a stack pay for them once.
+func TestQuestionsShareSetups(t *testing.T) {
+	e := parsed(t, `
+name: shared
+question: Which?
+runtime: 1s
+ramp: 0s
+stacks: {a: loop(size=1GiB) > xfs > volume, b: loop(size=1GiB) > ext4 > volume}
+workloads: {A: {fio: {rw: randread, size: 8MiB}}, B: {fio: {rw: randwrite, size: 8MiB}}, C: {fio: {rw: randrw, size: 8MiB}}}
+`)
+	e.Budget = time.Hour
+	all := e.Questions(nil)
+	if len(all) != 3 {
+		t.Fatalf("%+v", all)
+	}
+	alone := seconds(all[0].Seconds + all[1].Seconds + all[2].Seconds)
+	setups := 2 * enoughRepeats * 2 * setupCost(e.Stacks[0].Line) // two stacks, two workloads that find it set up
+	if got := all[2].together; got > alone-setups/2 || got <= seconds(all[2].Seconds) {
+		t.Errorf("three together take %s, each alone %s", got, alone)
+	}
+	e.Budget = all[2].together + Undo(e)
+	if got := e.Reach(e.Questions(nil)); !strings.Contains(got, "may do 4 rounds, the fewest that decide anything, of A, B and C: about ") {
+		t.Error(got)
+	}
+}

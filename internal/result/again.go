@@ -28,6 +28,24 @@ func (r *Run) Again(args ...string) string {
 	return printable.Plimsoll(args...)
 }
 
+// NameForResume returns the name by which run --resume finds the run from where it was started: the directory that its
+// command line gave, or its ID below the directory of runs.
+func (r *Run) NameForResume() string {
+	for i, word := range r.Command {
+		flag, value, joined := strings.Cut(word, "=")
+		if !slices.Contains([]string{"-o", "--output", "--out", "--resume"}, flag) {
+			continue
+		}
+		if joined {
+			return value
+		}
+		if i+1 < len(r.Command) {
+			return r.Command[i+1]
+		}
+	}
+	return r.ID
+}
+
 // Repeat returns the command line that the run was started with, for a person to copy.
 func (r *Run) Repeat() string {
 	words := r.Command

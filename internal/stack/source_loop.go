@@ -151,6 +151,13 @@ func upLoop(ctx context.Context, b *build, n line.Node) error {
 		)
 	}
 	b.fact("loop direct-io", map[bool]string{true: "on", false: "off"}[got])
+	block, err := os.ReadFile(fmt.Sprintf("/sys/block/loop%d/queue/logical_block_size", number))
+	if err != nil {
+		return fmt.Errorf("read back the block size of %s: %w", b.base.block, err)
+	}
+	if text := strings.TrimSpace(string(block)); text != "512" {
+		b.fact("loop block size", text+" bytes, as direct I/O takes there")
+	}
 	if _, cold := n.Option("cold"); cold {
 		if err := checkCold(dir); err != nil {
 			return err
@@ -205,6 +212,7 @@ func (b *build) attach(ctx context.Context, backing string, offset, size int64, 
 	config.Info.Offset, config.Info.Sizelimit = uint64(offset), uint64(size)
 	if direct {
 		config.Info.Flags |= unix.LO_FLAGS_DIRECT_IO
+		config.Size = directBlock(file)
 	}
 	copy(config.Info.File_name[:len(config.Info.File_name)-1], backing)
 	// Others may take a device between our look and our grasp: try the next.
@@ -237,6 +245,30 @@ func (b *build) attach(ctx context.Context, backing string, offset, size int64, 
 		}
 	}
 	return 0, fmt.Errorf("attach a loop device to %s: other programs took each of %d free devices", backing, tries)
+}
+
+// directBlock returns the block size in bytes that a loop device over a file takes to do direct I/O, where that is more
+// than the 512 bytes that kernels before 6.15 take; 0 leaves it to the kernel. It is what the file system says, and what
+// its disk has where that says nothing (before Linux 6.1).
+func directBlock(file *os.File) uint32 {
+	var st unix.Statx_t
+	const wanted = unix.STATX_DIOALIGN
+	if err := unix.Statx(int(file.Fd()), "", unix.AT_EMPTY_PATH, wanted, &st); err != nil {
+		return 0
+	}
+	block := int(st.Dio_offset_align)
+	if st.Mask&wanted == 0 || block == 0 {
+		disk := fmt.Sprintf("/sys/dev/block/%d:%d/", st.Dev_major, st.Dev_minor)
+		for _, queue := range []string{"queue", "../queue"} { // a partition has its disk's
+			if text, err := os.ReadFile(disk + queue + "/logical_block_size"); err == nil {
+				block, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+			}
+		}
+	}
+	if block <= 512 || block > os.Getpagesize() || block&(block-1) != 0 {
+		return 0
+	}
+	return uint32(block)
 }
 
 // refuseDiscards disables discards on a loop device: from Linux 6.2, btrfs discards free space by itself, and blocks

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -208,6 +209,46 @@ func TestDirNeedsNothingAndLeavesNothing(t *testing.T) {
 		t.Errorf("target %+v", s.Target)
 	}
 	writeThere(t, e, s)
+}
+
+// On a disk whose blocks have 4 KiB, a loop device has such blocks, too: with smaller ones, I/O goes through the page
+// cache.
+func TestALoopDeviceOnADiskOf4KiBBlocks(t *testing.T) {
+	hosttest.Exclusive(t)
+	for _, mkfs := range []string{"mkfs.ext4 -q -F", "mkfs.xfs -q"} {
+		t.Run(mkfs, func(t *testing.T) {
+			dir := t.TempDir()
+			disk, mount := filepath.Join(dir, "disk"), filepath.Join(dir, "mount")
+			run := func(program string, args ...string) string {
+				t.Helper()
+				out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+				if err != nil {
+					t.Fatalf("%s %q: %v: %s", program, args, err, out)
+				}
+				return strings.TrimSpace(string(out))
+			}
+			err := errors.Join(os.WriteFile(disk, nil, 0o600), os.Truncate(disk, 512<<20), os.Mkdir(mount, 0o700))
+			if err != nil {
+				t.Fatal(err)
+			}
+			device := run("losetup", "--find", "--show", "--sector-size", "4096", disk)
+			t.Cleanup(func() { _ = exec.Command("losetup", "--detach", device).Run() }) //nolint:noctx // short
+			words := strings.Fields(mkfs)
+			run(words[0], append(words[1:], device)...)
+			run("mount", device, mount)
+			t.Cleanup(func() { _ = exec.Command("umount", mount).Run() }) //nolint:noctx // short
+
+			e := newEnv(t)
+			s := up(t, e, "loop(size=64MiB, dir="+mount+") > ext4")
+			if got := s.factNamed("loop direct-io"); got != "on" {
+				t.Errorf("direct I/O: %q", got)
+			}
+			if got := s.factNamed("loop block size"); !strings.HasPrefix(got, "4096 bytes") {
+				t.Errorf("block size: %q", got)
+			}
+			writeThere(t, e, s)
+		})
+	}
 }
 
 func TestManyLoopDevicesAtOnce(t *testing.T) {

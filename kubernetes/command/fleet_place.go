@@ -102,7 +102,8 @@ func (f *placeFlags) run(c *cobra.Command, args []string) error {
 	turns, failed := p.Run(c.Context())
 	a := fleet.PlacedAnswer(p, turns) // of the rounds that ended, too
 	page := filepath.Join(p.Dir, store.ReportFile)
-	if err := sudouser.Replace(page, func(w io.Writer) error { return report.AnswerHTML(w, a, c.Root().Version) }); err != nil {
+	write := func(w io.Writer) error { return report.AnswerHTML(w, a, c.Root().Version) }
+	if err := sudouser.Replace(page, write); err != nil {
 		return errors.Join(failed, fmt.Errorf("write the page: %w", err))
 	}
 	if err := report.AnswerText(c.OutOrStdout(), a, false, terminal(c)); err != nil {

@@ -55,7 +55,7 @@ type Turn struct {
 	Round     int      `json:"round"` // from 1
 	Pods      []Placed `json:"pods"`
 	Waiting   int      `json:"waiting,omitempty"` // pods that the scheduler found no node for
-	Overlap   float64  `json:"overlap"`           // of the windows in which pods were measured, as a share; 0 where unknown
+	Overlap   float64  `json:"overlap"`           // of the windows in which pods were measured; 0 where unknown
 }
 
 // Placed is a pod that ran.
@@ -178,7 +178,8 @@ func (t Turn) String() string {
 		node, job, _ := strings.Cut(k, " ")
 		where = append(where, fmt.Sprintf("%s: %d %s", node, on[k], job))
 	}
-	said := fmt.Sprintf("Round %d, %s: %.0f operations a second; %s", t.Round, t.Scheduler, rate, strings.Join(where, ", "))
+	said := fmt.Sprintf("Round %d, %s: %.0f operations a second; %s", t.Round, t.Scheduler, rate,
+		strings.Join(where, ", "))
 	if t.Waiting > 0 {
 		said += fmt.Sprintf("; %d found no node", t.Waiting)
 	}

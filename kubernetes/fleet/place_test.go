@@ -77,7 +77,9 @@ func TestComparePairsRounds(t *testing.T) {
 			Turn{Scheduler: "b", Round: round, Waiting: 1, Pods: []Placed{
 				{Job: "scan", Node: "m", Rate: 150 * drift, HasLeast: true, measured: measured(150*drift, 3e6)}}})
 	}
-	turns = append(turns, Turn{Scheduler: "a", Round: 6, Pods: []Placed{{Job: "scan", Rate: 1e9, measured: measured(1e9, 1)}}})
+	turns = append(turns, Turn{Scheduler: "a", Round: 6, Pods: []Placed{
+		{Job: "scan", Rate: 1e9, measured: measured(1e9, 1)},
+	}})
 	all := Compare([]string{"a", "b"}, turns)
 	a, b := all[0], all[1]
 	if r := b.Ratio; r.Pairs != 5 || r.Ratio < 1.499 || r.Ratio > 1.501 || !(r.Low > 1.49) || !(r.High < 1.51) {
@@ -86,9 +88,12 @@ func TestComparePairsRounds(t *testing.T) {
 	if a.LeastMissed != 5 || a.Least != 5 || b.LeastMissed != 0 || b.Waiting != 5 || b.Pods != 10 {
 		t.Errorf("%+v, %+v", a, b)
 	}
-	p := &Placing{ID: "x", Schedulers: []string{"a", "b"}, Jobs: []batchv1.Job{{ObjectMeta: metav1.ObjectMeta{Name: "scan"}}}}
+	p := &Placing{ID: "x", Schedulers: []string{"a", "b"}, Jobs: []batchv1.Job{
+		{ObjectMeta: metav1.ObjectMeta{Name: "scan"}},
+	}}
 	got := PlacedAnswer(p, turns).Verdict
-	if want := "b: 1.50x the operations a second of a (1.50 to 1.50), missed 0 of 5 limits. a missed 5 of 5 limits."; got != want {
+	want := "b: 1.50x the operations a second of a (1.50 to 1.50), missed 0 of 5 limits. a missed 5 of 5 limits."
+	if got != want {
 		t.Errorf("%s", got)
 	}
 	if got := PlacedAnswer(p, nil).Verdict; got != "No round ended: nothing is compared." {
@@ -111,7 +116,8 @@ func TestJudgePlaced(t *testing.T) {
 	}
 	pod.Annotations = map[string]string{"plimsoll.dev/class": "scan", "plimsoll.dev/least-throughput": "1/s",
 		"plimsoll.dev/p99-limit": "50s"}
-	if got, _, err = judgePlaced(pod, text); err != nil || got.LeastMissed || got.P99Missed || !got.HasLeast || !got.HasP99 {
+	got, _, err = judgePlaced(pod, text)
+	if err != nil || got.LeastMissed || got.P99Missed || !got.HasLeast || !got.HasP99 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, other := range []string{"", "not fio", string(text) + "\n" + string(text[:200])} {
@@ -190,7 +196,8 @@ func TestPlacingWaits(t *testing.T) {
 		}
 	})
 	for i := range p.Jobs {
-		if _, err := client.BatchV1().Jobs("ns").Create(t.Context(), p.job(&p.Jobs[i], "1-1", "a"), metav1.CreateOptions{}); err != nil {
+		job := p.job(&p.Jobs[i], "1-1", "a")
+		if _, err := client.BatchV1().Jobs("ns").Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

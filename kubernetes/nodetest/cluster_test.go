@@ -270,7 +270,8 @@ func (n *worker) limit(d *drive) string {
 		n.t.Fatal(err)
 	}
 	rule := fmt.Sprintf("%d:%d %d", unix.Major(st.Rdev), unix.Minor(st.Rdev), d.reads)
-	err := os.WriteFile(filepath.Join(dir, "blkio.throttle.read_iops_device"), []byte(rule), 0o644) //nolint:gosec // as it is
+	limit := filepath.Join(dir, "blkio.throttle.read_iops_device")
+	err := os.WriteFile(limit, []byte(rule), 0o644) //nolint:gosec // as it is
 	if err != nil {
 		n.t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func (k *cluster) plan(args ...string) (string, error) {
 }
 
 // Pods of a Deployment on the node with the slow drive stay while their PodDisruptionBudget allows no disruption,
-// whether the plan knows it or the API server alone. When it allows one they move, one after the other, to where was planned.
+// whether the plan knows it or the API server alone. When it allows one, they move one after the other, as planned.
 func TestEvictionsKeepBudgets(t *testing.T) {
 	k := start(t)
 	pause := k.image("pause:1", map[string]string{"/pause": filepath.Join(k.bin, "pause")}, "/pause")

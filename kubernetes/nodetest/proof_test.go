@@ -59,8 +59,8 @@ func (k *cluster) makeDrive(d *drive, size int) {
 		"--size="+strconv.Itoa(size)+"M", "--end_fsync=1")
 }
 
-// withDrive is how a node's container runtime begins where its drive is to be that of its pods. It has the drive in file
-// systems of its own, and it and all that it starts are in one group of blkio, which has the drive's limits: with
+// withDrive is how a node's container runtime begins where its drive is to be that of its pods. It has the drive in
+// file systems of its own, and it and all that it starts are in one group of blkio, which has the drive's limits: with
 // version 1, groups below would not have them. So that it makes none below, it does not see blkio.
 const withDrive = `set -e
 echo $$ > "$1/cgroup.procs"
@@ -132,8 +132,8 @@ spec:
 		"--rate_iops=20")
 }
 
-// The default scheduler and IOFit place the same pods on two nodes, which differ in nothing but what their drives do. What
-// fio measures in the pods is compared. make bench-place has more and longer rounds.
+// The default scheduler and IOFit place the same pods on two nodes, which differ in nothing but what their drives do.
+// What fio measures in the pods is compared. make bench-place has more and longer rounds.
 func TestPlacedPodsAreMeasured(t *testing.T) {
 	rounds, runtimeOf := "1", "3s"
 	if n := os.Getenv("PLIMSOLL_PLACE_ROUNDS"); n != "" {

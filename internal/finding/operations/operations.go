@@ -55,7 +55,8 @@ func Find(v *runview.View) (out []fact.Finding) {
 			f.Stacks = append(f.Stacks, stackOf(c))
 		}
 		synced := slices.ContainsFunc(f.Stacks, func(s Stack) bool { return s.find(result.Fsync) != nil })
-		if len(cells) == 0 || w.Kind != metadata.Kind.Name && !(w.Kind == fio.Kind.Name && synced) {
+		counted := w.Kind == metadata.Kind.Name || w.Kind == fio.Kind.Name && synced
+		if len(cells) == 0 || !counted {
 			continue
 		}
 		out = append(out, fact.Finding{

@@ -105,6 +105,16 @@ func (f *Facts) late(kept bool) (rates []float64) {
 	return rates
 }
 
+// slower are the rates below the highest that is kept whose p99 is above the objective.
+func (f *Facts) slower() (rates []float64) {
+	for _, p := range f.Overload.Points {
+		if p.TooSlow && p.Offered < f.Overload.Kept {
+			rates = append(rates, p.Offered)
+		}
+	}
+	return rates
+}
+
 // few reports whether too few setups tell which rate is kept.
 func (f *Facts) few() bool { return f.Overload.BringUps < stats.FewestPairs }
 

@@ -17,8 +17,12 @@ import (
 
 // Find says which rate of operations instances keep up with, and what becomes of more.
 func Find(v *runview.View) (out []fact.Finding) {
-	for _, of := range v.Offereds() {
-		f, _ := find(v, of)
+	all := v.Offereds()
+	for _, of := range all {
+		f, told := find(v, of)
+		if len(all) > 1 && told.Overload.Stack != "" {
+			f.Title = told.whose() + " on " + told.Overload.Stack + ": " + told.keeps()
+		}
 		out = append(out, f)
 	}
 	return out
@@ -43,7 +47,7 @@ func findBest(v *runview.View, all []runview.Series) (best fact.Finding, told *F
 		case i == 0:
 			best, told = f, facts
 		case facts.Overload.Kept > told.Overload.Kept:
-			facts.Others = append(told.Others, told.Overload)
+			facts.Others = slices.Concat(told.Others, []Curve{told.Overload})
 			best, told = f, facts
 		default:
 			told.Others = append(told.Others, facts.Overload)
@@ -111,6 +115,7 @@ func curveOf(v *runview.View, of runview.Series) Curve {
 		o.FromSubmission = w.Kind == fio.Kind.Name
 	}
 	var first fact.ScalingPoint
+	var kept, done []bool
 	for i, c := range of.Cells() {
 		used := v.PointOf(of.Host, c)
 		if i == 0 {
@@ -118,18 +123,19 @@ func curveOf(v *runview.View, of runview.Series) Curve {
 		}
 		p := offeredPoint(c, of.Levels[i].Value, used)
 		p.Binds = runview.BindingOf(used, first)
+		if o.FromSubmission {
+			p.ServiceNS = 0 // it is p99 itself
+		}
 		p.TooSlow = o.tooSlow(p.P99NS)
+		done = append(done, p.Kept)
 		p.Kept = p.Kept && !p.TooSlow
+		kept = append(kept, p.Kept)
 		o.Points = append(o.Points, p)
 		if i == 0 || p.BringUps < o.BringUps {
 			o.BringUps = p.BringUps
 		}
 	}
-	kept := make([]bool, len(o.Points))
-	for i, p := range o.Points {
-		kept[i] = p.Kept
-	}
-	o.Kept, o.Breaks = keptUpTo(of.Values(), kept)
+	o.Kept, o.Breaks = keptUpTo(of.Values(), kept, done)
 	keptRange(of, &o)
 	if o.Kept > 0 && o.Breaks > threshold.NextRateGap*o.Kept {
 		o.Next = twoDigits(math.Sqrt(o.Kept * o.Breaks))
@@ -149,15 +155,22 @@ func twoDigits(x float64) float64 {
 	return math.Round(x/unit) * unit
 }
 
-// keptUpTo is the highest rate up to which all are kept, and the next.
-func keptUpTo(rates []float64, kept []bool) (up, breaks float64) {
-	for i, k := range kept {
-		if !k {
-			return up, rates[i]
+// keptUpTo returns the highest rate that is kept while all below it are done, and the lowest above it that is not kept; 0
+// where there is none. A lower rate that is done, with a p99 above the objective, breaks nothing: a higher one is within
+// it, so that the rate is not what requests wait for.
+func keptUpTo(rates []float64, kept, done []bool) (up, breaks float64) {
+	for i, rate := range rates {
+		switch {
+		case kept[i]:
+			up, breaks = rate, 0
+		case breaks == 0:
+			breaks = rate
 		}
-		up = rates[i]
+		if !done[i] {
+			return up, breaks
+		}
 	}
-	return up, 0
+	return up, breaks
 }
 
 // keptRange sets the lowest and the highest rate that is kept, over setups.
@@ -173,18 +186,19 @@ func keptRange(o runview.Series, f *Curve) {
 	}
 	first := true
 	for _, b := range blocks {
-		kept := make([]bool, len(o.Levels))
+		kept, done := make([]bool, len(o.Levels)), make([]bool, len(o.Levels))
 		whole := true
 		for i, c := range o.Cells() {
 			own := slices.DeleteFunc(slices.Clone(c.Trials), func(t *result.Trial) bool { return [2]int{t.Block, t.BringUp} != b })
 			whole = whole && len(own) > 0
-			done, growth, took := runview.Take(own, doneShare), runview.Take(own, growth), runview.Take(own, p99)
-			kept[i] = len(own) > 0 && isKept(stats.Median(done.Values()), growth.Median()) && !f.tooSlow(took.Median())
+			share, growth, took := runview.Take(own, doneShare), runview.Take(own, growth), runview.Take(own, p99)
+			done[i] = len(own) > 0 && isKept(stats.Median(share.Values()), growth.Median())
+			kept[i] = done[i] && !f.tooSlow(took.Median())
 		}
 		if !whole {
 			continue // some rate was not offered in it
 		}
-		up, _ := keptUpTo(o.Values(), kept)
+		up, _ := keptUpTo(o.Values(), kept, done)
 		if first {
 			f.Low, f.High, first = up, up, false
 			continue

@@ -14,8 +14,8 @@ func (f *Facts) section() *section.Section {
 	o := f.Overload
 	s := &section.Section{
 		Title: f.whose() + " over the rate that is offered", Stack: o.Stack,
-		Note: "Operations begin at a rate, whatever the server does. A rate is kept where nearly all of them are " +
-			"completed, and p99 does not get longer while the trial lasts.",
+		Note: "Operations begin at a rate, whatever the server does. A rate is kept where " + o.keptWhere() +
+			" while the trial lasts.",
 		Tables:  []section.Table{o.table()},
 		Figures: []section.Figure{o.completed(), o.waits()},
 	}
@@ -48,7 +48,7 @@ func (o Curve) table() section.Table {
 		{Head: "sent", Means: "p99 from when they were sent, which is all that a closed loop sees"},
 		{Head: "longer", Means: "what p99 grows by with every second"},
 		{Head: "lag", Means: "how late the generator itself was, at the 99th percentile", Drop: 2},
-		{Head: "kept", Means: "nearly all are done, and p99 does not grow", Text: true},
+		{Head: "kept", Means: o.keptWhere(), Text: true},
 		{Head: "binds", Text: true, Drop: 1},
 	}}
 	for _, p := range o.Points {
@@ -63,6 +63,15 @@ func (o Curve) table() section.Table {
 		}})
 	}
 	return t
+}
+
+// keptWhere says which rates are kept.
+func (o Curve) keptWhere() string {
+	within := ""
+	if o.LimitNS > 0 {
+		within = "is within " + units.Latency(o.LimitNS) + " and "
+	}
+	return "nearly all are done, and p99 " + within + "does not grow"
 }
 
 // keptWord says whether a rate is kept, and whether that proves anything.
@@ -117,7 +126,11 @@ func (o Curve) waits() section.Figure {
 			sent.Marks = append(sent.Marks, section.Mark{X: p.Offered, Y: p.ServiceNS, Text: text(p, p.ServiceNS, sent.Name)})
 		}
 	}
-	return section.Figure{Title: "p99", X: axis, Y: section.Axis{Of: section.Latency, Log: true}, Series: []section.Series{begin, sent},
-		Note: "from when operations were " + o.from() + ", and from when they were sent, which is all that a closed loop sees; on " +
-			"a logarithmic scale"}
+	all, note := []section.Series{begin}, "from when operations were "+o.from()
+	if len(sent.Marks) > 0 {
+		all = append(all, sent)
+		note += ", and from when they were sent, which is all that a closed loop sees"
+	}
+	return section.Figure{Title: "p99", X: axis, Y: section.Axis{Of: section.Latency, Log: true}, Series: all,
+		Note: note + "; on a logarithmic scale"}
 }

@@ -165,6 +165,10 @@ func (f *Facts) each() string {
 	if len(ends) > 0 {
 		say("%s", strings.Join(ends, " "))
 	}
+	if slower := f.slower(); len(slower) > 0 {
+		say("At %s a second, p99 was above %s, and at %s it is not: so it is not the rate that these wait for.", rates(slower),
+			units.Latency(o.LimitNS), units.Rate(o.Kept))
+	}
 	if hidden := f.hidden(); hidden != nil {
 		say("At %s, p99 is %s from when operations were to begin, and %s from when they were sent: that is all that a closed "+
 			"loop would have shown.", units.Rate(hidden.Offered), units.Latency(hidden.P99NS), units.Latency(hidden.ServiceNS))

@@ -394,7 +394,7 @@ func propose(v *runview.View, r *fact.Recommendation, f *Facts, blocks int) {
 	each := seconds / float64(last)
 	minutes := min(mostMinutes, max(1, math.Ceil(float64(blocks)*each*1.2/60)))
 	r.Seconds = 60 * minutes
-	r.Command = v.Run.Again("run", "--resume", v.Run.ID, "--budget", fmt.Sprintf("+%.0fm", minutes))
+	r.Command = v.Run.Again("run", "--resume", v.Run.NameForResume(), "--budget", fmt.Sprintf("+%.0fm", minutes))
 	f.CommandMinutes = int(minutes)
 }
 

@@ -28,8 +28,8 @@ func TestSettle(t *testing.T) {
 			"plimsoll run density --instances 16"},
 		{"words that a shell reads otherwise", fact.Likely, loadline.NextBeyond, []string{"plimsoll", "run", "my file"}, ""},
 		{"a number between", fact.Sure, loadline.NextBetween, on, ""},
-		{"open", fact.Likely, loadline.NextAgain, on, "plimsoll run --resume R --budget +1m"},
-		{"too early", fact.TooEarly, loadline.NextBeyond, on, "plimsoll run --resume R --budget +1m"},
+		{"open", fact.Likely, loadline.NextAgain, on, "plimsoll run --resume out --budget +1m"},
+		{"too early", fact.TooEarly, loadline.NextBeyond, on, "plimsoll run --resume out --budget +1m"},
 	} {
 		run := &result.Run{ID: "R", Command: c.command, Trials: []result.Trial{done}}
 		run.Experiment.Name = "density"

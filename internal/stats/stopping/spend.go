@@ -24,8 +24,8 @@ type Ask struct {
 // Questions with the best odds for their time come first, as many as can be decided in rest; points that several
 // of them share are paid once. First ones come before all others, and those without a verdict before those that have
 // theirs. Where rest does not suffice for all that may be asked, questions that had their first blocks are left for
-// later if their odds for the time are less than half of the best. If rest suffices for none, the best one gets it all: its
-// interval becomes narrower.
+// later if their odds for the time are less than half of the best. If rest suffices for none, the best one gets it
+// all: its interval becomes narrower.
 func Spend(asks []Ask, costs []float64, rest float64) (next []int) {
 	const worthwhile = 0.5
 	scarce := takesAll(asks, costs) > rest

@@ -116,8 +116,8 @@ func (d *decoder) checkRate() {
 	each := p.Rate / float64(p.Jobs)
 	switch {
 	case each != math.Trunc(each):
-		d.problem(line, fmt.Sprintf("rate %v is no multiple of %d jobs, and fio takes whole requests per second of each", p.Rate,
-			p.Jobs), fmt.Sprintf("write %v", max(1, math.Round(each))*float64(p.Jobs)))
+		d.problem(line, fmt.Sprintf("rate %v is no multiple of %d jobs, and fio takes whole requests per second of each",
+			p.Rate, p.Jobs), fmt.Sprintf("write %v", max(1, math.Round(each))*float64(p.Jobs)))
 	case each > maxJobRate:
 		d.problem(line, fmt.Sprintf("rate %v is %v of each job, and fio keeps %d at most exactly", p.Rate, each, maxJobRate),
 			fmt.Sprintf("write jobs: %v", math.Ceil(p.Rate/maxJobRate)))

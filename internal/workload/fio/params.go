@@ -23,7 +23,7 @@ type Params struct {
 	RWMixRead int
 	Cache     string
 	ThinkTime time.Duration
-	Rate      float64        // requests per second of all jobs together that are due, by a Poisson process; 0 for a closed loop
+	Rate      float64        // requests per second of all jobs that are due, by a Poisson process; 0 for a closed loop
 	Fsync     int            // writes after which a job calls fsync; 0 for never
 	Fdatasync int            // likewise, for fdatasync
 	Runtime   time.Duration  // 0: the experiment's

@@ -38,8 +38,8 @@ func (r reader) addOpenLoop(m *result.Measurement) {
 	// Arrivals at random times see averages over time: a job is busy for that share of the requests that come.
 	busy := min(1, waiting/(m.Seconds*float64(r.jobs)))
 	if busy > hiddenShare {
-		m.Notes = append(m.Notes, fmt.Sprintf("%s of the requests came while their job waited for another: fio counts latency "+
-			"from submission, so that their wait is in no latency; use more jobs, or a lower rate", units.Percent(busy)))
+		m.Notes = append(m.Notes, fmt.Sprintf("%s of the requests came while their job waited for another: fio counts "+
+			"latency from submission, so that their wait is in no latency; use more jobs, or a lower rate", units.Percent(busy)))
 	}
 }
 

@@ -73,7 +73,8 @@ func TestFsyncIsAnOperation(t *testing.T) {
 	o := m.Operation(result.Fsync)
 	total := o.Latency[result.Total]
 	p99, _ := hist.Percentile(total.Bins, 99)
-	if o.Count != want.N || want.N == 0 || total.Count != want.N || p99 != want.Percentiles["99.000000"] || total.MaxNS != want.Max {
+	if o.Count != want.N || want.N == 0 || total.Count != want.N || p99 != want.Percentiles["99.000000"] ||
+		total.MaxNS != want.Max {
 		t.Errorf("%d calls of fsync with p99 of %d ns, and fio says %+v", o.Count, p99, want)
 	}
 	if got := o.Rate * m.Seconds; math.Abs(got-float64(want.N)) > 1 {
