@@ -20,8 +20,8 @@ func TestOneBoot(t *testing.T) {
 	t.Run("the tracer's first use", func(t *testing.T) { firstTrace(t, f.server) })
 	env := f.server.spare(t)
 	for _, tests := range []goTests{
-		{Package: "internal/stack", Run: "^Test(ManyLoopDevicesAtOnce|ALoopDeviceOnADiskOf4KiBBlocks|AStripeServesFromAllItsDevices|" +
-			"ThinPools)$/" + `^(mkfs.*|lvm-stripe.stripe=16KiB._>_xfs|.*direct-lvm.*)$`},
+		{Package: "internal/stack", Run: "^Test(ManyLoopDevicesAtOnce|ALoopDeviceOnADiskOf4KiBBlocks|" +
+			"AStripeServesFromAllItsDevices|ThinPools)$/" + `^(mkfs.*|lvm-stripe.stripe=16KiB._>_xfs|.*direct-lvm.*)$`},
 		{Package: "internal/host/cgroup",
 			Run: "^Test(AProcessOfAGroup|LimitsAreReadBackAndTakenAway|MemoryOfTheParentHoldsItsChildren|Move)$"},
 		{Package: "internal/iotrace/capture", Run: "^TestTheTallyTellsWhoAsked$/^btf$"},

@@ -50,7 +50,10 @@ question: Which?
 runtime: 1s
 ramp: 0s
 stacks: {a: loop(size=1GiB) > xfs > volume, b: loop(size=1GiB) > ext4 > volume}
-workloads: {A: {fio: {rw: randread, size: 8MiB}}, B: {fio: {rw: randwrite, size: 8MiB}}, C: {fio: {rw: randrw, size: 8MiB}}}
+workloads:
+  A: {fio: {rw: randread, size: 8MiB}}
+  B: {fio: {rw: randwrite, size: 8MiB}}
+  C: {fio: {rw: randrw, size: 8MiB}}
 `)
 	e.Budget = time.Hour
 	all := e.Questions(nil)
@@ -63,7 +66,8 @@ workloads: {A: {fio: {rw: randread, size: 8MiB}}, B: {fio: {rw: randwrite, size:
 		t.Errorf("three together take %s, each alone %s", got, alone)
 	}
 	e.Budget = all[2].together + Undo(e)
-	if got := e.Reach(e.Questions(nil)); !strings.Contains(got, "may do 4 rounds, the fewest that decide anything, of A, B and C: about ") {
+	want := "may do 4 rounds, the fewest that decide anything, of A, B and C: about "
+	if got := e.Reach(e.Questions(nil)); !strings.Contains(got, want) {
 		t.Error(got)
 	}
 }
