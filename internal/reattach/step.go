@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/host/clienthost"
 	"plimsoll/internal/host/configfs"
@@ -258,8 +259,9 @@ func (l local) lacks(ctx context.Context) (all []string) {
 	return all
 }
 
-// unmountLost unmounts what is left of a mount whose device the kernel removed, as after a cut link. Nothing can be
-// written through it, and XFS refuses to mount the same file system beside it.
+// unmountLost unmounts what a cut link left of a mount: one whose device the kernel removed, or whose file system shut
+// down when I/O failed, which it stays when the device is back. Nothing can be written through it, and XFS refuses to
+// mount the same file system beside it.
 func (l local) unmountLost(ctx context.Context) error {
 	mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) { return m.Mountpoint != l.Dir, false })
 	if err != nil || len(mounts) == 0 {
@@ -270,7 +272,10 @@ func (l local) unmountLost(ctx context.Context) error {
 		return nil
 	}
 	_, err = os.Stat(filepath.Join(sysfs, "dev/block", fmt.Sprintf("%d:%d", top.Major, top.Minor)))
-	if !errors.Is(err, os.ErrNotExist) {
+	if err == nil {
+		_, err = os.ReadDir(l.Dir)
+	}
+	if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.EIO) {
 		return err
 	}
 	_, err = run(ctx, "umount", l.Dir)
@@ -279,12 +284,12 @@ func (l local) unmountLost(ctx context.Context) error {
 
 // unmount unmounts the drive where the move has it, never lazily: what is busy stays.
 func (l local) unmount(ctx context.Context) error {
-	s, err := l.look(ctx)
-	if err != nil {
+	if err := l.unmountLost(ctx); err != nil {
 		return err
 	}
-	if len(s.Mounts) == 0 {
-		return l.unmountLost(ctx)
+	s, err := l.look(ctx)
+	if err != nil || len(s.Mounts) == 0 {
+		return err
 	}
 	if len(s.Mounts) > 1 || s.Mounts[0].Dir != l.Dir {
 		return refused("the drive "+l.Drive.UUID, fmt.Sprintf("it is mounted at %v", dirs(s.Mounts)), "unmount the others")
@@ -343,6 +348,9 @@ func (l local) connect(ctx context.Context) error {
 }
 
 func (l local) mount(ctx context.Context) error {
+	if err := l.unmountLost(ctx); err != nil {
+		return err
+	}
 	s, err := l.look(ctx)
 	switch {
 	case err != nil:
@@ -353,9 +361,6 @@ func (l local) mount(ctx context.Context) error {
 		return (&Mover{Move: &l.Move}).inUse(s)
 	case s.Device == "":
 		return fmt.Errorf("no device has UUID %s", l.Drive.UUID)
-	}
-	if err := l.unmountLost(ctx); err != nil {
-		return err
 	}
 	_, err = run(ctx, "mount", "-t", l.FSType, "-o", l.Options, s.Device, l.Dir)
 	return err
