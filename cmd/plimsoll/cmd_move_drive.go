@@ -27,9 +27,6 @@ stopped, the drive unmounted and disconnected. The target then takes it away fro
 the old host, and lets in the new one alone, where it is mounted and the service
 started. Each step is verified.
 
-It is experimental: between virtual machines, it was not yet killed at each of its
-steps in one run. Try it first on data that you can lose.
-
 Killed at any step, the same command finishes the move or takes it back, and so
 does "plimsoll clean": back until the target has revoked the old host, and forward
 from then on. Each machine needs plimsoll in its PATH, and root at the other end of
