@@ -66,7 +66,7 @@ func TestUninstallKeepsModels(t *testing.T) {
 			return nil
 		})
 	}
-	pods(2)
+	pods(3) // of limits on each node, and one of the extender
 	fit("meanwhile")
 	deployments := k.client.AppsV1().Deployments(iofit.Namespace)
 	if all, err := deployments.List(t.Context(), metav1.ListOptions{}); err != nil || len(all.Items) != 1 {
