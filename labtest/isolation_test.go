@@ -142,7 +142,7 @@ workloads:
 
 // isolates runs the built-in experiment, shortly.
 func isolates(t *testing.T, g *guest) {
-	t.Log(g.do(t, "plimsoll run isolation --quiet --on serial:LAB1 --destroy LAB1 --repeat 1 --runtime 2s --ramp 1s "+
+	t.Log(g.do(t, "plimsoll run isolation --quiet --on serial:LAB1 --destroy LAB1 --repeat 1 --runtime 5s --ramp 2s "+
 		"-o isolation"))
 	run := g.ran(t, "isolation")
 	weighted := map[string]bool{}

@@ -357,7 +357,7 @@ func judgePlaced(pod *corev1.Pod, text []byte) (Placed, fio.Foreign, error) {
 	ns, known := p99(d.measured)
 	if !known {
 		return d, all[0], errors.New("fio printed no histogram of its total latency: it takes --output-format=json+ and " +
-			"--lat_percentiles=1")
+			"--lat_percentiles=1, and a --ramp_time no longer than its --runtime")
 	}
 	d.P99 = ns / 1e9
 	demand, err := iofit.DemandOf(pod)

@@ -102,10 +102,10 @@ mixes:
 }
 
 // podsOf is the file of pods: some read much, and some hardly.
-func podsOf(data, runtime string) string {
+func podsOf(data, ramp, runtime string) string {
 	job := func(name string, pods int, annotations string, args ...string) string {
 		all := append([]string{"--name=x", "--filename=/data/x", "--rw=randread", "--bs=4k", "--size=64m", "--direct=1",
-			"--readonly", "--ioengine=libaio", "--time_based", "--ramp_time=10s", "--runtime=" + runtime,
+			"--readonly", "--ioengine=libaio", "--time_based", "--ramp_time=" + ramp, "--runtime=" + runtime,
 			"--lat_percentiles=1", "--output-format=json+"}, args...)
 		return fmt.Sprintf(`---
 apiVersion: batch/v1
@@ -135,9 +135,9 @@ spec:
 // The default scheduler and IOFit place the same pods on two nodes, which differ in nothing but what their drives do.
 // What fio measures in the pods is compared. make bench-place has more and longer rounds.
 func TestPlacedPodsAreMeasured(t *testing.T) {
-	rounds, runtimeOf := "1", "3s"
+	rounds, ramp, runtimeOf := "1", "2s", "3s" // fio measures nothing where the ramp is longer
 	if n := os.Getenv("PLIMSOLL_PLACE_ROUNDS"); n != "" {
-		rounds, runtimeOf = n, "10s"
+		rounds, ramp, runtimeOf = n, "10s", "10s"
 	}
 	if _, err := os.Stat("/sys/fs/cgroup/blkio"); err != nil {
 		t.Skip("drives of nodes are limited by cgroups of version 1")
@@ -160,7 +160,7 @@ func TestPlacedPodsAreMeasured(t *testing.T) {
 	if out == "" {
 		out = filepath.Join(k.dir, "placed")
 	}
-	write(t, file, podsOf(filepath.Join(k.dir, "drive"), runtimeOf))
+	write(t, file, podsOf(filepath.Join(k.dir, "drive"), ramp, runtimeOf))
 	var said bytes.Buffer
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
