@@ -116,7 +116,7 @@ func contextHost(name string) (string, error) {
 }
 
 // dialTLS connects to an engine with the certificates of its context. Without a certificate of the client it is
-// refused: an engine that takes such connections gives root to whoever reaches its port.
+// refused: an engine that takes such connections gives root to any program that reaches its port.
 func (e Engine) dialTLS(ctx context.Context, address string) (net.Conn, error) {
 	var pem [3][]byte
 	for i, name := range []string{"ca.pem", "cert.pem", "key.pem"} {
