@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/units/plural"
 )
 
@@ -137,7 +138,7 @@ func (e *Experiment) Reach(all []Question) string {
 	if !e.IsScaling() {
 		what = fmt.Sprintf("do %s, the fewest that decide anything, of", plural.Count(enoughRepeats, "round"))
 	}
-	budget := withoutZero(e.Budget)
+	budget := field.FormatDuration(e.Budget)
 	switch {
 	case len(fit) == 0:
 		return fmt.Sprintf("%s may decide nothing: %s", budget, plural.And(more))
@@ -152,14 +153,5 @@ func roughly(d time.Duration) string {
 	if d < time.Minute {
 		return d.Round(time.Second).String()
 	}
-	return withoutZero(d.Round(time.Minute))
-}
-
-// withoutZero is a time as people write it: 15m, not 15m0s.
-func withoutZero(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		return strings.TrimSuffix(text, "0s")
-	}
-	return text
+	return field.FormatDuration(d.Round(time.Minute))
 }

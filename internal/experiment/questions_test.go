@@ -29,7 +29,7 @@ host: {cpus: 1, memory: 100MiB}
 		want     string
 	}{
 		{0, nil, ""},
-		{time.Hour, nil, "1h0m may decide the load line of A and the load line of D: about "},
+		{time.Hour, nil, "1h may decide the load line of A and the load line of D: about "},
 		{10 * time.Minute, dear, "10m may decide the load line of D; the load line of A takes 6m more"},
 		{30 * time.Second, dear, "30s may decide nothing: the load line of D takes "},
 		{time.Minute, dear, "1m may decide nothing: the load line of D takes "},

@@ -180,13 +180,13 @@ func Duration(low, high time.Duration) Kind[time.Duration] {
 	if high < 10*time.Second {
 		example = "5ms"
 	}
-	takes := "a time " + bounds(low, 1, high, math.MaxInt64, formatDuration)
+	takes := "a time " + bounds(low, 1, high, math.MaxInt64, FormatDuration)
 	if low == 0 && high == math.MaxInt64 {
 		takes = "a time, or 0s for none"
 	}
 	return Kind[time.Duration]{
 		Takes: takes, Example: example,
-		read: parseDuration, format: formatDuration, within: func(d time.Duration) bool { return d >= low && d <= high },
+		read: parseDuration, format: FormatDuration, within: func(d time.Duration) bool { return d >= low && d <= high },
 		schema: func() *jsonschema.Schema {
 			if low == 0 { // which needs no unit
 				return textOrNumber(durationPattern, "integer", [2]json.Number{"0", "0"})
@@ -368,8 +368,8 @@ func formatShare(x float64) string {
 	return formatNumber(percent) + "%"
 }
 
-// formatDuration prints a time with no unit that is 0: 1h30m.
-func formatDuration(d time.Duration) string {
+// FormatDuration returns a time without units that are 0: 1h30m, and not 1h30m0s.
+func FormatDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")

@@ -60,25 +60,6 @@ type Table struct {
 	Summary string // the words of that; "" for "The numbers"
 }
 
-// WithoutEmpty returns the table without the columns that have nothing in any row.
-func (t Table) WithoutEmpty() Table {
-	out := t
-	out.Columns, out.Rows = nil, slices.Clone(t.Rows)
-	for i := range out.Rows {
-		out.Rows[i].Cells = nil
-	}
-	for i, c := range t.Columns {
-		if !slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Cells[i].String() != None }) {
-			continue
-		}
-		out.Columns = append(out.Columns, c)
-		for j, r := range t.Rows {
-			out.Rows[j].Cells = append(out.Rows[j].Cells, r.Cells[i])
-		}
-	}
-	return out
-}
-
 // MostPrinted is how many rows a folded table has that is printed: a longer one would fill page after page, and is for
 // the screen.
 const MostPrinted = 60

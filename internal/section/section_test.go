@@ -84,14 +84,3 @@ func TestKnown(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
-
-// A column in which no row has anything is left out, and rows keep what is below the others.
-func TestWithoutEmpty(t *testing.T) {
-	table := section.Table{Columns: section.Columns(0, "a", "b", "c"), Rows: []section.Row{
-		section.TextRow("x", []string{"1", "", ""}), section.TextRow("y", []string{"", "", "3"})}}
-	got := table.WithoutEmpty()
-	if len(got.Columns) != 2 || got.Columns[1].Head != "c" || got.Rows[1].Cells[1].Text != "3" ||
-		len(got.Rows[0].Cells) != 2 || len(table.Rows[0].Cells) != 3 {
-		t.Errorf("%+v", got)
-	}
-}

@@ -80,10 +80,10 @@ const (
 	mostPods    = 5000
 	mostJobName = 30       // bytes: round, scheduler and the pod's own suffix follow
 	mostOutput  = 16 << 20 // bytes that a pod prints
-	leastWindow = 0.8      // overlap of windows below which a turn is told to be no common one
+	leastWindow = 0.8      // overlap of windows below which pods were not measured together
 )
 
-// JobLabel is of pods that are placed: the Job of the file that they are of. TurnLabel says of which turn.
+// Labels of pods that are placed: the Job in the file, and the turn.
 const (
 	jobLabel  = "plimsoll.dev/placed-job"
 	turnLabel = "plimsoll.dev/placed-turn"

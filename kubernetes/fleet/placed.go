@@ -31,7 +31,8 @@ type Compared struct {
 	Pods, Waiting                       int
 }
 
-// Compare compares the schedulers of turns, in the order of their names. Rounds that not all of them had are left out.
+// Compare compares schedulers with the first one, and returns them in their order. Rounds that not all of them had are
+// left out.
 func Compare(schedulers []string, turns []Turn) (all []Compared) {
 	had := map[int]int{}
 	for _, t := range turns {
@@ -114,9 +115,10 @@ func PlacedAnswer(p *Placing, turns []Turn) report.Answer {
 
 func comparedSection(p *Placing, all []Compared) *section.Section {
 	t := section.Table{
-		Caption: "medians over rounds; least and most in parentheses are of the rounds",
+		Caption: "medians over rounds",
 		Columns: []section.Column{
-			{Head: "scheduler", Text: true}, {Head: "ops/s", Means: "of all pods together"}, {Head: "least to most"},
+			{Head: "scheduler", Text: true}, {Head: "ops/s", Means: "of all pods together"},
+			{Head: "least to most", Means: "ops/s of the rounds"},
 			{Head: "beside " + p.Schedulers[0], Means: "ops/s, paired within rounds"}, {Head: "95% interval"},
 		},
 	}

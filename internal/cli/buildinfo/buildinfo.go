@@ -23,7 +23,7 @@ var (
 // Build is one build of a program.
 type Build struct {
 	Version  string `json:"version"`
-	Commit   string `json:"commit,omitempty"` // "" when the linker was not told
+	Commit   string `json:"commit,omitempty"` // "" where the build did not set it
 	Date     string `json:"date,omitempty"`   // of the commit
 	Go       string `json:"go"`
 	Platform string `json:"platform"`

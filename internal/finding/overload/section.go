@@ -62,7 +62,7 @@ func (o Curve) table() section.Table {
 			section.Latency.Positive(p.GrowthPerSecond()), section.Latency.Positive(p.LagNS), section.Text(p.keptWord()), binds,
 		}})
 	}
-	return t.WithoutEmpty()
+	return t.Known()
 }
 
 // keptWhere says which rates are kept.
