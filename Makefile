@@ -17,8 +17,6 @@ FUZZTIME ?= 30s
 # make kube-nodes shows its tests.
 KUBE_PACKAGES ?= ./...
 KUBE_TEST     ?= -v
-# BENCH_NODES is how many nodes make bench-kube has with 30 pods each. With 5000, it takes some gigabytes.
-BENCH_NODES   ?= 500
 
 GO      := $(CURDIR)/scripts/with-go go
 AS_ROOT := $(CURDIR)/scripts/as-root
@@ -37,7 +35,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: setup-demo build ## install what is missing, build, compare nine stacks, show findings and a report
+demo: setup-demo build ## install what is missing, build, compare eight stacks, show findings and a report
 	$(AS_ROOT) ./plimsoll run quick
 
 .PHONY: test
@@ -46,7 +44,7 @@ test: setup-build ## install what is missing, then run every check and test, as 
 
 .PHONY: soak
 soak: setup-test build ## run all tests, those that take long by nature included: some hours, before a release
-	PLIMSOLL_TEST_SOAK=1 $(SUITES) measures pure host lab arm64 fuzz control nodes alllint loaded release
+	PLIMSOLL_TEST_SOAK=1 $(SUITES) measures pure race host lab arm64 fuzz control nodes alllint loaded release
 
 .PHONY: test-under-load
 test-under-load: setup-build ## make test, while two busy loops for each processor and a fio on the disk run beside it
@@ -56,9 +54,13 @@ test-under-load: setup-build ## make test, while two busy loops for each process
 attack: setup-build ## run the tests of make test that attack plimsoll as an adversary would, as root, in seconds once compiled
 	$(SUITES) attack
 
+.PHONY: race
+race: setup-test ## run the tests of make test that the race detector watches: about two minutes once compiled
+	$(SUITES) race
+
 .PHONY: check
 check: setup-build ## format, lint and the tests that take no root and little time: up to 4 minutes
-	$(SUITES) format lint layers toys static quick kube chart alllint
+	$(SUITES) format lint layers toys static quick kube chart alllint evvet
 
 .PHONY: go-test
 go-test: setup-build ## run the Go tests alone, as root; pictures of reports go to bin/screenshots
@@ -163,107 +165,39 @@ kube-lint: setup-build ## the same for the module kubernetes, or some packages o
 	linter=$$($(GO) tool -modfile=tools/go.mod -n golangci-lint); \
 	cd kubernetes && nice $(CURDIR)/scripts/with-go $$linter run --allow-serial-runners $(KUBE_PACKAGES)
 
+.PHONY: evidence-lint evidence-vet
+evidence-lint: setup-build ## the same for the module evidence, which measures plimsoll itself
+	linter=$$($(GO) tool -modfile=tools/go.mod -n golangci-lint); \
+	cd evidence && nice $(CURDIR)/scripts/with-go $$linter run --allow-serial-runners ./...
+
+evidence-vet: setup-build ## check that the module evidence compiles, and vet it
+	$(GO) build -C evidence -o /dev/null ./...
+	$(GO) vet -C evidence ./...
+
 .PHONY: layers
 layers: setup-build ## prove that the linter's layering rules bite
 	scripts/lint-layers-test.sh
 
 .PHONY: toys
-toys: setup-build ## prove that a new workload, database, layer, sampler or finding is one file and one line of each table
+toys: setup-build ## prove that a new workload, database, layer, file system, sampler, finding or column is one file and one line of each table
 	scripts/toys-test.sh
 
 .PHONY: fuzz
 fuzz: setup-build ## run each fuzz target for FUZZTIME (30s)
 	FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
 
-.PHONY: bench-overhead
-bench-overhead: setup-demo build ## compare bare fio with plimsoll on the same stack and job
-	scripts/bench-overhead.sh
+.PHONY: bench
+bench: setup-build ## list what measures plimsoll itself; run one of them: NAME=record ARGS="-rounds 9". docs/evidence has the results
+	@mkdir -p bin
+	@$(GO) build -C evidence -o ../bin/evidence .
+	@bin/evidence $(NAME) $(ARGS)
 
-.PHONY: bench-stopping
-bench-stopping: setup-build ## replay 68 series through the stopping rule: time saved, and how often it is right
-	$(GO) run ./scripts/bench-stopping
-
-.PHONY: bench-model
-bench-model: setup-build ## train a model on one half of the points of kept runs, and predict the other: the table in docs/evidence/model-checks.md
-	$(GO) run ./scripts/bench-model
-
-.PHONY: bench-study
-bench-study: setup-build ## run the rule across trials on points whose truth is known: trials saved, and how often it is right
-	$(GO) run ./scripts/bench-study
-
-.PHONY: bench-aa
-bench-aa: setup-demo ## measure copies of equal stacks: how many pairs are called different, and what slower is recognised
-	mkdir -p bin
-	$(GO) build -o bin/bench-aa ./scripts/bench-aa
-	$(AS_ROOT) bin/bench-aa
-
-.PHONY: bench-report
-bench-report: setup-test ## open the report of a run of 200 trials in Chromium: how long it takes, and its size
-	$(GO) test -count=1 -run '^$$' -bench BrowserOpensReport -benchtime 9x ./internal/report
-
-.PHONY: bench-plan
-bench-plan: setup-test ## plan 500 small fleets beside brute force, and large ones: how far from the bound, and how long it takes
-	python3 -c "import highspy" 2>/dev/null && export HIGHS_PYTHON=python3; \
-		FLEETS=500 $(GO) test -count=1 -run 'SmallFleets|HiGHS' -v -bench Plan -benchtime 1x ./internal/placement
-
-.PHONY: bench-kube
-bench-kube: setup-build ## place pods on simulated nodes by the default scheduler and by IOFit: pods a second, memory, what they would do; BENCH_NODES=5000
-	cd kubernetes/kwok && nice $(GO) build -ldflags "-s -w" -o ../../bin/kube/ sigs.k8s.io/kwok/cmd/kwok
-	cd kubernetes && PLIMSOLL_KWOK=$(CURDIR)/bin/kube/kwok PLIMSOLL_BENCH_NODES=$(BENCH_NODES) \
-		$(GO) test -count=1 -timeout 1h -run '^$$' -bench 'Cluster|Large' -benchtime 1x ./scheduler 2>&1 | grep 'pods/s'
-
-.PHONY: bench-place
-bench-place: ## place pods on two kubelets with unequal drives by the default scheduler and by IOFit, and measure what they do
-	PLIMSOLL_PLACE_ROUNDS=5 $(MAKE) kube-nodes KUBE_TEST="-v -run TestPlacedPodsAreMeasured"
-
-.PHONY: bench-trace
-bench-trace: setup-test ## analyse captures of many shapes beside blkparse and btt: CPU time and memory
-	scripts/bench-trace.sh
-
-.PHONY: bench-record
-bench-record: setup-demo ## tell what each way of recording block requests costs, on a loop device over memory
-	mkdir -p bin
-	$(GO) build -o bin/bench-record ./scripts/bench-record
-	$(AS_ROOT) bin/bench-record
-
-.PHONY: bench-watch
-bench-watch: setup-test ## watch fio on a loop device over memory at full rate, in turns: what watching costs of a core, and of reads
-	$(GO) test -c -o bin/bench-watch ./internal/watch
-	cd internal/watch && $(AS_ROOT) $(CURDIR)/bin/bench-watch -test.run '^$$' -test.bench Watch -test.benchtime 20x
-
-.PHONY: bench-load
-bench-load: setup-build ## run the load generator at several rates on one CPU: how late operations begin
-	mkdir -p bin
-	$(GO) build -o bin/bench-load ./scripts/bench-load
-	bin/bench-load
-
-.PHONY: bench-clients
-bench-clients: setup-build build ## drive the same servers with our clients and those of go-ycsb and go-tpc: the table in docs/evidence/clients.md
-	mkdir -p bin/clients
-	cp plimsoll bin/clients
-	cd tools/clients && $(GO) build -o ../../bin/clients ./go-ycsb github.com/pingcap/go-tpc/cmd/go-tpc
-	scripts/driver-sizes.sh
-	$(GO) test -c -o bin/bench-clients ./internal/database/loader
-	cd internal/database/loader && PLIMSOLL_BENCH_CLIENTS=$(CURDIR)/bin/clients $(AS_ROOT) $(CURDIR)/bin/bench-clients \
-		-test.run '^$$' -test.bench Clients -test.benchtime 1x
-
-# Runs that exist are not measured again: one that was interrupted goes on with `plimsoll run --resume`.
-BUDGET      ?= 15m
-BUDGET_RUNS := density postgresql-scaling cassandra-scaling heterogeneous
-.PHONY: bench-budget
-bench-budget: setup-demo build ## run four studies for BUDGET (15m) each: what their time went on, and the verdicts
-	for name in $(BUDGET_RUNS); do \
-		[ -e bin/budget/$$name ] || $(AS_ROOT) ./plimsoll run $$name --budget $(BUDGET) -o bin/budget/$$name || exit 1; done
-	$(GO) run ./scripts/bench-budget $(BUDGET_RUNS:%=bin/budget/%)
-
-.PHONY: bench-sample
-bench-sample: setup-build ## take samples of 16 instances, a miniature, two devices and the host: how much of a core that costs
-	mkdir -p bin
-	$(GO) test -c -o bin/bench-sample ./internal/observe
-	$(AS_ROOT) bin/bench-sample -test.run '^$$' -test.bench Sample
+.PHONY: pictures
+pictures: setup-test build ## measure for twenty minutes what the pages quote, keep it in docs/runs, and draw docs/pictures; then quote it on the pages
+	scripts/pictures.sh
 
 .PHONY: screenshots
-screenshots: setup-test build ## take the README's pictures of the newest run's report
+screenshots: setup-test build ## take pictures of the newest run's report, as a desk, a phone and paper show it
 	scripts/screenshots.sh
 
 .PHONY: clean

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"plimsoll/internal/image"
 	"plimsoll/internal/lab"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stack/image"
 	"plimsoll/internal/testkit/hosttest"
 	"plimsoll/internal/testkit/imagetest"
 )
@@ -57,7 +57,7 @@ func (g *guest) ran(t *testing.T, dir string) (run result.Run) {
 // another one. The processors of all three are measured.
 func TestClientServerAndTarget(t *testing.T) {
 	hosttest.Soak(t) // three machines take minutes
-	file := imagetest.Saved(t, image.In(hosttest.Kept(t, "images", "../internal/stack/image")), "postgresql",
+	file := imagetest.Saved(t, image.In(hosttest.Kept(t, "images", "../internal/image")), "postgresql",
 		"postgresql:15")
 	g := start(t,
 		lab.Machine{Name: lab.Server, Memory: 2 << 30, Peers: []string{lab.Target, lab.Client}},

@@ -35,7 +35,7 @@ func (s space) nqn() string { return "nqn.2014-08.org.nvmexpress:uuid:" + s.uuid
 // export is the command that exports it.
 func (s space) export() string {
 	return fmt.Sprintf("plimsoll target export serial:%s --destroy %s=signature --transport %s --addr %s --port %s "+
-		"--host %s --nqn %s --uuid %s",
+		"--allow-host %s --nqn %s --uuid %s",
 		s.serial, s.serial, s.transport, targetIP, s.port, initiatorNQN, s.nqn(), s.uuid)
 }
 
@@ -106,7 +106,8 @@ func TestFabric(t *testing.T) {
 		}
 		f.target.ends(t, 0, "plimsoll target list", overTCP.nqn(), "rdma "+targetIP+":4421", initiatorNQN)
 		f.target.ends(t, 4,
-			"plimsoll target export serial:TGT1 --destroy TGT1 --addr "+targetIP+" --host "+initiatorNQN, "NVMe-oF subsystem")
+			"plimsoll target export serial:TGT1 --destroy TGT1 --addr "+targetIP+" --allow-host "+initiatorNQN,
+			"NVMe-oF subsystem")
 		f.target.ends(t, 0, "plimsoll clean", "left alone")
 	}) {
 		return
@@ -142,9 +143,9 @@ func TestFabric(t *testing.T) {
 
 func (f fabric) refusedExports(t *testing.T) {
 	device := f.target.device(t, overTCP.serial)
-	export := "plimsoll target export serial:TGT1 --addr " + targetIP + " --host " + initiatorNQN
-	f.target.ends(t, 4, export, "you have not said")
-	f.target.ends(t, 1, "plimsoll target export serial:TGT1 --destroy TGT1 --addr 192.0.2.7 --host "+initiatorNQN,
+	export := "plimsoll target export serial:TGT1 --addr " + targetIP + " --allow-host " + initiatorNQN
+	f.target.ends(t, 4, export, "--destroy does not name it")
+	f.target.ends(t, 1, "plimsoll target export serial:TGT1 --destroy TGT1 --addr 192.0.2.7 --allow-host "+initiatorNQN,
 		"no interface of this host")
 	f.target.do(t, "mkfs.ext4 -q "+device)
 	f.target.ends(t, 4, export+" --destroy TGT1", "ext4", "=signature")

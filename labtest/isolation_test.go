@@ -166,7 +166,7 @@ func refusesKnobs(t *testing.T, g *guest) {
 		t.Error("the kernel has io.latency by now: measure what it protects")
 	}
 	for _, c := range []struct{ limit, says string }{
-		{"io-weight: 200", "nothing shares this device by weights"},
+		{"io-weight: 200", "this device is not shared by weights"},
 		{"io-latency: 2ms", "CONFIG_BLK_CGROUP_IOLATENCY"},
 	} {
 		g.put(t, "refused.yaml", `

@@ -100,7 +100,7 @@ workloads:
 		allow               string // what the user says may be overlooked
 		says                string
 	}{
-		{"not named", "true", "true", "", "you have not said"},
+		{"not named", "true", "true", "", "--destroy does not name it"},
 		{"partitioned", partition, "", "LAB1", "partition"},
 		{
 			"mounted partition, whatever the user says", "mkfs.ext4 -q " + one + "p1 && mkdir -p m && mount " + one + "p1 m",

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 )
 
 // loadLineExperiment has servers whose files fit into the scaled-down host's memory as one, and do not as four.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"plimsoll/internal/image"
 	"plimsoll/internal/lab"
-	"plimsoll/internal/stack/image"
 	"plimsoll/internal/testkit/hosttest"
 	"plimsoll/internal/testkit/imagetest"
 )
@@ -219,7 +219,7 @@ done 2>/dev/null | while read n; do echo "$n $(date +%%s.%%N)"; done >>acked`
 // cut, and off a host that does not answer.
 func TestMoveDrivePostgreSQL(t *testing.T) {
 	hosttest.Soak(t) // three machines take minutes
-	file := imagetest.Saved(t, image.In(hosttest.Kept(t, "images", "../internal/stack/image")), "postgresql",
+	file := imagetest.Saved(t, image.In(hosttest.Kept(t, "images", "../internal/image")), "postgresql",
 		"postgresql:15")
 	m := startMoving(t, 2<<30)
 	m.preparePostgreSQL(t, file)

@@ -35,7 +35,7 @@ func TestAPackageIsInstalled(t *testing.T) {
 	for _, file := range []string{
 		"man/man1/plimsoll.1.gz", "man/man1/plimsoll-run.1.gz", "bash-completion/completions/plimsoll",
 		"zsh/vendor-completions/_plimsoll", "fish/vendor_completions.d/plimsoll.fish", "doc/plimsoll/copyright",
-		"doc/plimsoll/CHANGELOG.md", "doc/plimsoll/docs/stacks.md", "doc/plimsoll/examples/quick.yaml",
+		"doc/plimsoll/CHANGELOG.md", "doc/plimsoll/docs/reference/stacks.md", "doc/plimsoll/examples/quick.yaml",
 	} {
 		g.do(t, "test -s /usr/share/"+file)
 	}
@@ -84,7 +84,7 @@ func debianPackage(t *testing.T) string {
 		"1795824000",
 		"--maintainer",
 		"Tests <tests@localhost>",
-		"--out",
+		"--output",
 		out,
 	)
 	cmd.Dir = ".."

@@ -10,7 +10,7 @@ import (
 	"plimsoll/internal/result"
 )
 
-// atTarget is what plimsoll trace record --target tells, as far as it is looked at.
+// atTarget is what plimsoll trace record --export prints, as far as it is looked at.
 type atTarget struct {
 	Lost    uint64          `json:"lost"`
 	Target  []requestsThere `json:"target"`
@@ -45,7 +45,7 @@ func (f fabric) recordsItsRequests(t *testing.T) {
 	note := func(what string) { t.Logf("%s after %s", what, time.Since(began).Round(100*time.Millisecond)) }
 	metrics := f.target.serve(t, "metrics", "plimsoll target metrics --trace --addr "+targetIP+" --port "+port)
 	record := f.target.serve(t, "record",
-		"plimsoll trace record --json --target "+overTCP.nqn()+" --target "+overRDMA.uuid)
+		"plimsoll trace record --json --export "+overTCP.nqn()+" --export "+overRDMA.uuid)
 	text := "name: traced\nquestion: Where is the time?\nrepeat: 1\nruntime: 1s\nseed: 1\ntrace: true\ncontrol: " +
 		"false\nstacks:\n"
 	for _, s := range []space{overTCP, overRDMA} {

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"plimsoll/internal/image"
 	"plimsoll/internal/lab"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stack/image"
 	"plimsoll/internal/testkit/hosttest"
 	"plimsoll/internal/testkit/imagetest"
 )
@@ -16,7 +16,7 @@ import (
 // the place of the papers' databases are those that start in time where processors are emulated.
 func TestPapersOnTwoDrives(t *testing.T) {
 	hosttest.Soak(t)
-	file := imagetest.Saved(t, image.In(hosttest.Kept(t, "images", "../internal/stack/image")), "postgresql",
+	file := imagetest.Saved(t, image.In(hosttest.Kept(t, "images", "../internal/image")), "postgresql",
 		"postgresql:15")
 	g := start(t, lab.Machine{Name: lab.Server, Memory: 3 << 30, Drives: drives(lab.Server, 4<<30, 4<<30)})[0]
 	if err := lab.Send(t.Context(), g.dir, []string{file}); err != nil {
@@ -47,7 +47,7 @@ func TestPapersOnTwoDrives(t *testing.T) {
 			run := "plimsoll run experiment.yaml --quiet --no-control --repeat 1 --trials 1 --runtime 2s --ramp 200ms -o " +
 				c.name + " " + c.flags
 			g.ends(t, 2, run+" --on "+c.first+"=serial:LAB1 --on "+c.second+"=serial:LAB1 --destroy LAB1",
-				"one drive cannot stand for two")
+				"one drive cannot be both")
 			g.do(t, run+" --on "+c.first+"=serial:LAB1 --on "+c.second+
 				"=serial:LAB2 --destroy LAB1=signature --destroy LAB2=signature")
 			ran := g.ran(t, c.name)

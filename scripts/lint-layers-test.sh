@@ -20,7 +20,7 @@ internal/stats/x.go          |import _ "plimsoll/internal/result"         |leave
 internal/runview/x.go        |import _ "os"                               |pure packages
 internal/result/export/x.go         |import _ "os"                               |pure packages
 internal/section/x.go        |import _ "os"                               |pure packages
-internal/section/x.go        |import _ "plimsoll/internal/finding/fact"   |knows neither
+internal/section/x.go        |import _ "plimsoll/internal/fact"           |knows neither
 internal/report/x.go         |import _ "plimsoll/internal/finding/overload"|no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/loadline"|no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/noise"|no rule
@@ -60,13 +60,13 @@ internal/finding/cost/x.go   |import _ "plimsoll/internal/trial"          |pure 
 internal/finding/published/x.go|import _ "os"                             |pure packages
 internal/finding/compare/x.go|import _ "plimsoll/internal/result/store"   |pure packages
 internal/runview/x.go|import _ "plimsoll/internal/finding/verdict"|knows no rule
-internal/finding/fact/x.go   |import _ "plimsoll/internal/finding/cost"   |knows no rule
+internal/fact/x.go           |import _ "plimsoll/internal/finding/cost"   |knows no rule
 internal/finding/prose/x.go  |import _ "plimsoll/internal/finding/published"|knows no rule
 internal/finding/verdict/x.go|import _ "plimsoll/internal/testkit/runtest"  |belongs to tests
 internal/testkit/runtest/x.go  |import _ "plimsoll/internal/stack"          |-
 internal/finding/cost/x.go   |import _ "plimsoll/internal/runview"|-
 internal/result/x.go         |import _ "plimsoll/internal/result/store"   |pure packages
-internal/result/imports/fiofiles/x.go      |import _ "os"                               |pure packages
+internal/workload/fio/fiofiles/x.go      |import _ "os"                               |pure packages
 internal/workload/x.go       |import _ "plimsoll/internal/state/journal"        |pure packages
 internal/workload/fio/x.go   |import _ "os/exec"                          |pure packages
 internal/workload/ycsb/x.go  |import _ "plimsoll/internal/workload/loadgen"           |pure packages
@@ -84,13 +84,37 @@ internal/database/client/x.go|import _ "github.com/cockroachdb/pebble/v2" |only 
 internal/trial/x.go          |import _ "github.com/cockroachdb/pebble/v2" |only internal/database/pebble links
 internal/database/pebble/x.go|import _ "github.com/cockroachdb/pebble/v2" |-
 internal/database/client/x.go|import _ "net"                              |-
+internal/trial/plan/x.go     |import _ "os"                               |what is planned follows
+internal/trial/plan/x.go     |import _ "context"                          |what is planned follows
+internal/trial/plan/x.go     |import _ "plimsoll/internal/result/store"   |what is planned follows
+internal/trial/plan/x.go     |import _ "plimsoll/internal/state/journal"  |what is planned follows
+internal/trial/plan/x.go     |import _ "plimsoll/internal/stack"          |what is planned follows
+internal/trial/plan/x.go     |import _ "plimsoll/internal/host/cgroup"    |what is planned follows
+internal/trial/plan/x.go     |import _ "plimsoll/internal/trial"          |what is planned follows
+internal/trial/plan/x.go     |import _ "plimsoll/internal/finding"        |what is planned follows
+internal/trial/plan/x.go     |import _ "plimsoll/internal/runview"        |-
+internal/trial/plan/x.go     |import _ "plimsoll/internal/result"         |-
+internal/trial/plan/x.go     |import _ "plimsoll/internal/stats/stopping" |-
+internal/trial/plan/x.go     |import _ "plimsoll/internal/trial/plan/rounds" |-
+internal/trial/plan/rounds/x.go     |import _ "plimsoll/internal/result/store"   |what is planned follows
+internal/trial/plan/x_test.go|import _ "plimsoll/internal/testkit/plantest"|-
+internal/trial/x.go          |import _ "plimsoll/internal/testkit/plantest"|belongs to tests
+internal/trial/site/x.go     |import _ "plimsoll/internal/trial/plan"     |know neither
+internal/trial/site/x.go     |import _ "plimsoll/internal/trial/plan/rounds"|know neither
+internal/trial/site/x.go     |import _ "plimsoll/internal/result/store"   |know neither
+internal/trial/site/x.go     |import _ "plimsoll/internal/trial"          |know neither
+internal/trial/drive/x.go    |import _ "plimsoll/internal/trial/plan"     |know neither
+internal/trial/drive/x.go    |import _ "plimsoll/internal/result/store"   |know neither
+internal/trial/drive/x.go    |import _ "plimsoll/internal/trial"          |know neither
+internal/trial/drive/x.go    |import _ "plimsoll/internal/trial/site"     |-
+internal/trial/drive/x.go    |import _ "plimsoll/internal/stack"          |-
 internal/stack/line/x.go     |import _ "golang.org/x/sys/unix"            |pure packages
 internal/stack/line/x.go     |import _ "plimsoll/internal/stack"          |pure packages
 internal/stack/fsoption/x.go |import _ "os"                               |pure packages
 internal/finding/x.go        |import _ "plimsoll/internal/trial"          |pure packages
 internal/report/x.go         |import _ "plimsoll/internal/trial"          |never run trials
 internal/report/x.go         |import _ "plimsoll/internal/finding/cost"   |facts of findings
-internal/report/x.go         |import _ "plimsoll/internal/finding/fact"   |-
+internal/report/x.go         |import _ "plimsoll/internal/fact"   |-
 internal/report/x.go         |import _ "plimsoll/internal/workload/fio"   |never run trials
 internal/report/x.go         |import _ "os/exec"                          |never run trials
 internal/report/x.go         |import _ "plimsoll/internal/lab"             |never run trials
@@ -117,6 +141,15 @@ internal/result/store/x.go   |import _ "os"                               |-
 internal/workload/fio/x.go   |import _ "plimsoll/internal/stack/line"     |-
 internal/report/x.go         |import _ "plimsoll/internal/result/store"   |-
 internal/state/journal/x.go        |import "golang.org/x/sys/unix"; var F = unix.Unmount        |-
+internal/host/hostinfo/x.go        |import _ "plimsoll/internal/workload/fio"   |known before anything
+internal/host/hostinfo/x.go        |import _ "plimsoll/internal/stack/container"|known before anything
+internal/host/version/x.go         |import _ "os"                               |pure packages
+internal/workload/fio/x.go         |import _ "plimsoll/internal/host/version"   |-
+internal/image/x.go                |import _ "plimsoll/internal/stack"             |an image is files
+internal/database/loader/x.go      |import _ "plimsoll/internal/stack/container"   |knows no stack
+internal/result/store/x.go         |import _ "plimsoll/internal/workload/fio"   |whatever drove it
+internal/state/journal/x.go        |import _ "plimsoll/internal/result"         |state knows no result
+internal/state/journal/x.go        |import _ "plimsoll/internal/state/runid"    |-
 internal/stack/change_x.go   |import "golang.org/x/sys/unix"; var F = unix.LOOP_CLR_FD    |-
 '
 

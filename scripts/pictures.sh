@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Makes the pictures of the documentation, docs/pictures, from real runs:
+# Makes the pictures of the documentation, docs/pictures, from real runs, and keeps these in docs/runs: the pages quote
+# them, and TestOutputsOfPages holds the pages to them:
 #
 #     scripts/pictures.sh [DIRECTORY]
 #
-# DIRECTORY (bin/pictures) has quick.log, what the terminal showed of plimsoll run quick, and plimsoll-runs with that
-# run and one of density. What is missing is measured first, which takes ten minutes, and root. How it works is drawn
-# by hand (how-it-works.svg), and report.png by scripts/screenshots.sh. Each picture is also left in bin/screenshots
-# as a desk and a phone show it, to be looked at.
+# DIRECTORY (bin/pictures) has NAME.log, what the terminal showed of a run, plimsoll-runs with the runs, and NAME.run, the
+# name of each there. What is missing is measured first, which takes twenty minutes, and root. How it works is drawn
+# by hand (how-it-works.svg). Each picture is also left in bin/screenshots as a desk and a phone show it, to be looked
+# at.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 as_root=$PWD/scripts/as-root
@@ -17,19 +18,27 @@ mkdir -p "$dir" bin/screenshots
 scripts/with-go go build -o "$work/plimsoll" ./cmd/plimsoll
 scripts/with-go go build -o "$work/" ./scripts/pictures ./scripts/cast
 
-# measured EXPERIMENT [FLAG...]: its newest run, which is made if there is none
+# measured NAME EXPERIMENT [FLAG...]: the run that NAME.run names, which is made if there is none
 measured() {
-	local name=$1 found
-	shift
-	found() { find "$dir/plimsoll-runs" -maxdepth 1 -name "$name-2*" 2>/dev/null | sort | head -n 1; }
-	if [ -z "$(found)" ]; then
+	local name=$1
+	if [ ! -f "$dir/$name.run" ]; then
 		(cd "$dir" && stty cols 100 2>/dev/null || true
-		cd "$dir" && script -q --log-out "$name.log" -c "$as_root $work/plimsoll run $name $*" >/dev/null)
+		cd "$dir" && script -q --log-out "$name.log" -c "$as_root $work/plimsoll run ${*:2}" >/dev/null)
+		find "$dir/plimsoll-runs" -mindepth 1 -maxdepth 1 -printf '%T@ %f\n' | sort -n | tail -n 1 | cut -d ' ' -f 2 >"$dir/$name.run"
 	fi
-	found
+	echo "$dir/plimsoll-runs/$(<"$dir/$name.run")"
 }
-quick=$(measured quick)
-density=$(measured density --budget 6m)
+tutorials=docs/tutorials
+awk '/^```/ { take = /yaml/ ; next } take' $tutorials/1-*.md >"$dir/my-containers.yaml"
+quick=$(measured quick quick)
+density=$(measured density density --budget 6m)
+measured density-2100MiB density --host memory=2100MiB --records 200000 --budget 3m >/dev/null
+measured my-containers my-containers.yaml --budget 4m >/dev/null
+mkdir -p docs/runs
+for run in "$dir"/*.run; do
+	name=$(basename "$run" .run)
+	"$work/pictures" keep "$dir/plimsoll-runs/$(<"$run")" >"$work/kept" && mv "$work/kept" "docs/runs/$name.db.gz"
+done
 
 browser=
 for name in chromium chromium-browser google-chrome; do
@@ -53,7 +62,9 @@ make_svg stack "$work/pictures" stack "$quick"
 make_svg verdict "$work/pictures" verdict < <("$work/plimsoll" show "$quick")
 make_svg timeline "$work/pictures" timeline "$quick"
 "$work/pictures" figure "$density" >"$work/figure.html"
-browse "$work/figure.html" 560 650 "$PWD/docs/pictures/load-line.png" 2
+browse "$work/figure.html" 560 720 "$PWD/docs/pictures/load-line.png" 2
+"$work/plimsoll" show --report "$quick" >/dev/null
+browse "$(realpath "$quick")/report.html" 1200 1500 "$PWD/docs/pictures/report.png"
 
 for picture in docs/pictures/*.{svg,png}; do
 	for width in 960 343; do

@@ -6,8 +6,7 @@
 # RUN is a run directory; without one, the newest in plimsoll-runs. Of each,
 # bin/screenshots gets EXPERIMENT-desktop.png, EXPERIMENT-phone.png (375 CSS pixels
 # wide), and EXPERIMENT.pdf, A4, with its pages as EXPERIMENT-print-NN.png where
-# pdftoppm is (poppler-utils). docs/pictures/report.png, the picture of docs/reference/report.md, is the
-# first run's, of WIDTH by HEIGHT (1200x1500) CSS pixels; KEEP=1 leaves it alone.
+# pdftoppm is (poppler-utils). scripts/pictures.sh makes docs/pictures.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -25,7 +24,7 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 out=bin/screenshots
-mkdir -p "$out" docs/pictures
+mkdir -p "$out"
 
 # A browser refuses its own sandbox to root; the page is ours and offline. It
 # leaves directories in TMPDIR.
@@ -51,8 +50,3 @@ for run; do
 	fi
 	echo "screenshots: $name-desktop.png, -phone.png, .pdf, of $run"
 done
-
-[ -z "${KEEP:-}" ] || exit 0
-browse --window-size="${WIDTH:-1200},${HEIGHT:-1500}" \
-	--screenshot="$PWD/docs/pictures/report.png" "file://$(realpath "$1/report.html")"
-echo "screenshots: docs/pictures/report.png, of $1"

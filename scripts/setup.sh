@@ -33,6 +33,8 @@ test|should|qemu-system-x86_64       |qemu-system-x86|runs the tests that need k
 test|should|mmdebstrap               |mmdebstrap    |makes the image that they start from
 test|should|mkfs.ext4                |e2fsprogs     |makes its file system
 test|should|xz                       |xz-utils      |unpacks its kernel
+test|should|gcc                      |gcc           |links tests with the race detector
+test|should|/usr/include/stdlib.h    |libc6-dev     |has the headers that this takes
 test|should|clang                    |clang         |builds the programs that record block requests again, to compare
 test|should|/usr/include/bpf/bpf_helpers.h|libbpf-dev|has the headers that they include
 test|should|llvm-strip               |llvm          |strips them

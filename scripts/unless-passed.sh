@@ -11,7 +11,7 @@
 # import most of it: those have tests in make test.
 set -euo pipefail
 cd "$(git rev-parse --show-toplevel)"
-paths=(kubernetes internal/cli/buildinfo internal/model internal/placement internal/stack/image internal/result internal/testkit/imagetest internal/testkit/modeltest go.mod .golangci.yml)
+paths=(kubernetes internal/cli/buildinfo internal/model internal/placement internal/image internal/observe/metricserver internal/result internal/testkit/imagetest internal/testkit/modeltest go.mod .golangci.yml)
 
 stamp=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/plimsoll/kube-test-passed
 passed=$(cat "$stamp" 2>/dev/null || true)

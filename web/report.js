@@ -237,12 +237,13 @@
 
   for (const table of document.querySelectorAll('.scroll > table')) {
     const heads = [...table.querySelectorAll('thead th')], rows = [...table.querySelectorAll('tbody tr')];
-    if (!rows.every((row) => row.cells.length === heads.length)) continue; // it is scrolled
+    const isLine = (row) => row.cells.length === 1 && row.cells[0].colSpan === heads.length; // of words, across all columns
+    if (!rows.every((row) => row.cells.length === heads.length || isLine(row))) continue; // it is scrolled
     table.classList.add('cards');
     const roles = {TABLE: 'table', THEAD: 'rowgroup', TBODY: 'rowgroup', TR: 'row', TD: 'cell'};
     for (const e of [table, ...table.querySelectorAll('thead, tbody, tr, td, th')]) {
       e.setAttribute('role', roles[e.tagName] ?? (e.scope === 'row' ? 'rowheader' : 'columnheader'));
     }
-    for (const row of rows) [...row.cells].forEach((cell, i) => cell.dataset.label = heads[i].textContent);
+    for (const row of rows.filter((row) => !isLine(row))) [...row.cells].forEach((cell, i) => cell.dataset.label = heads[i].textContent);
   }
 })();

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -76,6 +75,9 @@ func isGroup(group *cobra.Command) {
 				names = append(names, c.Name())
 			}
 		}
+		if now := renamedTo(cmd, args[0]); now != "" {
+			return errors.New(now)
+		}
 		remedy := "it has " + plural.And(names)
 		if meant := meantCommand(cmd, args[0]); meant != "" {
 			remedy = meant
@@ -97,7 +99,8 @@ func isGroup(group *cobra.Command) {
 var otherCommands = map[string]string{
 	"results": "runs", "ps": "runs", "history": "runs", "status": "runs", "experiments": "list",
 	"html": "report", "view": "show", "start": "run", "bench": "run", "benchmark": "run", "measure": "run",
-	"diff": "compare", "check": "validate", "lint": "validate", "cleanup": "clean", "undo": "clean", "glossary": "words",
+	"diff": "compare", "check": "validate", "lint": "validate", "cleanup": "clean", "undo": "clean",
+	"glossary": "help words",
 }
 
 // removing are names of a command that there is not: several remove something.
@@ -120,6 +123,35 @@ func meantCommand(parent *cobra.Command, name string) string {
 			"what is kept for runs, plimsoll clean undoes what a crash left behind"
 	case builtIn, err == nil:
 		return fmt.Sprintf("did you mean plimsoll run %s?", name)
+	}
+	return ""
+}
+
+// renamed maps old spellings of commands and flags to those of today.
+var renamed = map[string]string{
+	"claims":                     "plimsoll papers claims",
+	"guidelines":                 "plimsoll advise settings",
+	"words":                      "plimsoll help words",
+	"advise --as":                "plimsoll advise limits --as",
+	"list --paper":               "plimsoll papers list",
+	"run --figure":               "plimsoll papers run",
+	"run --host-cpus":            "plimsoll run --host cpus=N",
+	"run --host-cpuset":          "plimsoll run --host cpuset=LIST",
+	"run --host-memory":          "plimsoll run --host memory=SIZE",
+	"run --host-read-iops":       "plimsoll run --host read-iops=N",
+	"run --host-write-iops":      "plimsoll run --host write-iops=N",
+	"run --host-read-bandwidth":  "plimsoll run --host read-bandwidth=RATE",
+	"run --host-write-bandwidth": "plimsoll run --host write-bandwidth=RATE",
+}
+
+// renamedTo returns the sentence that gives today's spelling of a word below a command; "" for a word that had no
+// other.
+func renamedTo(cmd *cobra.Command, word string) string {
+	if cmd.HasParent() {
+		word = commandName(cmd) + " " + word
+	}
+	if now := renamed[word]; now != "" {
+		return fmt.Sprintf("%s is now %s", word, now)
 	}
 	return ""
 }
@@ -149,33 +181,6 @@ func mutuallyExclusive(cmd *cobra.Command, flags ...string) {
 			return fmt.Errorf("%s do not go together: give one of them", plural.And(given))
 		}
 		return nil
-	}
-}
-
-// oldFlags are flags by command under the names that they had, and the names of today.
-var oldFlags = map[string]map[string]string{
-	"run":           {"out": "output", "target": "precision"},
-	"import":        {"out": "output"},
-	"claims":        {"page": "html"},
-	"guidelines":    {"page": "html"},
-	"fit":           {"page": "html"},
-	"predict":       {"page": "html", "host": "host-file", "asked-from-elsewhere": "external-clients"},
-	"plan":          {"page": "html", "time": "budget"},
-	"trace record":  {"target": "export", "requests": "per-io"},
-	"target export": {"host": "allow-host"},
-	"lab run":       {"target": "with-target"},
-	"lab up":        {"target": "with-target"},
-}
-
-// acceptOldFlags makes the commands accept old names of flags.
-func acceptOldFlags(c *cobra.Command) {
-	if old := oldFlags[commandName(c)]; old != nil {
-		c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-			return pflag.NormalizedName(cmp.Or(old[name], name))
-		})
-	}
-	for _, sub := range c.Commands() {
-		acceptOldFlags(sub)
 	}
 }
 
@@ -221,10 +226,22 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) string {
 	if shorts := err.GetSpecifiedShortnames(); shorts != "" {
 		return fmt.Sprintf("%s has no flag -%s; %s --help lists the flags", commandName(cmd), name, cmd.CommandPath())
 	}
+	for _, word := range append(cmd.Flags().Args(), "--"+name) {
+		if now := renamedTo(cmd, word); now != "" {
+			return now
+		}
+	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	if near := suggest.Closest(name, known); near != "" {
 		return fmt.Sprintf("%s has no flag --%s: did you mean --%s?", commandName(cmd), name, near)
+	}
+	if !cmd.HasParent() {
+		for _, sub := range cmd.Commands() {
+			if sub.Flags().Lookup(name) != nil {
+				return fmt.Sprintf("--%s is a flag of commands: write it behind one, as in %s --%s", name, sub.CommandPath(), name)
+			}
+		}
 	}
 	return fmt.Sprintf("%s has no flag --%s; %s --help lists the flags", commandName(cmd), name, cmd.CommandPath())
 }

@@ -52,9 +52,9 @@ iodepth=0
 		if code != exitUsage {
 			t.Errorf("%v ends with %d", args, code)
 		}
-		contains(t, errs, `my.fio:4: the fio of this host does not know the option "thinkcycles"`,
+		contains(t, errs, `my.fio:4: here, "thinkcycles=100" needs fio 3.37 or newer`,
 			`my.fio:7: the fio of this host does not know the option "hipri"`,
-			`my.fio:8: the fio of this host does not know the option "priohint"`,
+			`my.fio:8: here, "priohint=1" needs fio 3.36 or newer`,
 			`my.fio:13: the fio of this host does not take "iodepth=0"`, "install a newer fio")
 		if n := strings.Count(errs, "my.fio:"); n != 4 {
 			t.Errorf("%d problems, want 4:\n%s", n, errs)

@@ -12,9 +12,9 @@ import (
 	"plimsoll/internal/host/blockdev"
 	"plimsoll/internal/host/hostfs"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stats/stopping"
 	"plimsoll/internal/testkit/hosttest"
-	"plimsoll/internal/trial"
+	"plimsoll/internal/trial/plan"
+	"plimsoll/internal/trial/plan/rounds"
 )
 
 // inBudget can go on for as long as it gets: two stacks that scatter.
@@ -40,7 +40,7 @@ func checkBudget(t *testing.T, run *result.Run, budget time.Duration) {
 		t.Errorf("%s, with a budget of %v s", run.Status, run.Experiment.BudgetSeconds)
 	}
 	last := run.Trials[len(run.Trials)-1]
-	before := trial.Spent(run) - time.Duration(last.ElapsedSeconds*float64(time.Second))
+	before := plan.Spent(run) - time.Duration(last.ElapsedSeconds*float64(time.Second))
 	if before > budget {
 		t.Errorf("trial %d was begun though %s of %s were spent", last.Seq, before, budget)
 	}
@@ -60,7 +60,7 @@ func checkBudget(t *testing.T, run *result.Run, budget time.Duration) {
 	for _, p := range run.Points {
 		enough := []result.StopReason{result.StopPrecise, result.StopSettled}
 		if p.Trials != tried[p.Stack+p.Mix] || p.Why == "" || slices.Contains(enough, p.Reason) &&
-			p.BringUps < stopping.DefaultStudy.Fewest {
+			p.BringUps < rounds.DefaultStudy.Fewest {
 			t.Errorf("%d trials: %+v", tried[p.Stack+p.Mix], p)
 		}
 	}
@@ -77,7 +77,7 @@ func TestABudgetIsKept(t *testing.T) {
 	contains(t, errs, "in-budget: 10s for at least ")
 	_, run := p.result()
 	checkBudget(t, run, budget)
-	if run.Experiment.RuntimeSeconds > 0.5 || run.Experiment.Repeat > stopping.DefaultStudy.Fewest {
+	if run.Experiment.RuntimeSeconds > 0.5 || run.Experiment.Repeat > rounds.DefaultStudy.Fewest {
 		t.Errorf("%d setups first, of trials of %v s", run.Experiment.Repeat, run.Experiment.RuntimeSeconds)
 	}
 }
@@ -104,7 +104,7 @@ func TestABudgetThatIsInterruptedAndKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		within(t, hang, "trial "+stop.at+" is under way",
-			func() bool { return p.exists("plimsoll-runs/*/artifacts/" + stop.at + "/job.fio") })
+			func() bool { return p.writes("plimsoll-runs/*", stop.at+"/job.fio") })
 		_ = cmd.Process.Signal(stop.signal)
 		if code := exitCode(t, cmd.Wait()); code != stop.code {
 			t.Fatalf("stop %d: ends with %d: %s", i, code, stderr)
@@ -248,7 +248,7 @@ workloads:
 		t.Fatal(err)
 	}
 	within(t, hang, "the third trial is under way",
-		func() bool { return p.exists("plimsoll-runs/*/artifacts/003-*/job.fio") })
+		func() bool { return p.writes("plimsoll-runs/*", "003-*/job.fio") })
 	_ = cmd.Process.Signal(os.Interrupt)
 	if code := exitCode(t, cmd.Wait()); code != exitInterrupted {
 		t.Fatalf("ends with %d: %s", code, stderr)

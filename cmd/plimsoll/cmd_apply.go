@@ -41,11 +41,11 @@ than --budget containers are moved in an hour. Each decision with its reason is 
 --log. "plimsoll apply replay" decides again from it.
 
 EXIT STATUS
-  0    everything stands as planned, or was taken back; or --watch was interrupted
+  0    every container is as planned, or was taken back; or --watch was interrupted
   1    a step failed, or an engine gives no answer
   2    the command line is wrong, or the file is no plan of a Compose file
   3    an engine lacks something: an image, a limit
-  4    what stands there is protected; nothing was touched
+  4    a container there is protected; no change was made
   130  interrupted; the same command goes on`,
 		Example: `  plimsoll apply plan.json --dry-run
   plimsoll apply plan.json
@@ -94,7 +94,7 @@ func (f *applyFlags) apply(ctx context.Context, a *app, file string) error {
 		}
 		a.showStep(s)
 	}
-	last := "everything stands as planned"
+	last := "every container is where the plan has it"
 	switch {
 	case f.undo:
 		var n int
@@ -104,7 +104,7 @@ func (f *applyFlags) apply(ctx context.Context, a *app, file string) error {
 			}
 		})
 		if last = fmt.Sprintf("%d taken back", n); n == 0 {
-			last = "nothing is to take back: no apply of project " + t.Project + " ended too early; --remove removes what stands"
+			last = "no step to take back: no apply of project " + t.Project + " ended early; --remove removes its containers"
 		}
 	case f.dryRun:
 		var planned []apply.Step
@@ -113,7 +113,7 @@ func (f *applyFlags) apply(ctx context.Context, a *app, file string) error {
 			show(s)
 		}
 		if last = "nothing is to do"; len(planned) > 0 {
-			last = fmt.Sprintf("%d to do; nothing was touched", len(planned))
+			last = fmt.Sprintf("%d to do; no change was made", len(planned))
 		}
 	default:
 		err = apply.Apply(ctx, t, a.state, show)

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -49,13 +47,13 @@ func (f *keepFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.watch, "watch", false, "keep it so until interrupted, and move containers whose p99 limit breaks")
 	flags.StringVar(&f.log, "log", "", "`file` of the decisions of --watch; one that is there is gone on with")
 	flags.Var(field.Flag(field.Duration(time.Second, time.Hour), &f.interval), "interval",
-		"`time` of a look of --watch (default 10s)")
+		"`time` of a look of --watch")
 	flags.Var(field.Flag(field.Duration(time.Second, 24*time.Hour), &f.rules.BrokenFor), "broken-for",
-		"`time` that a limit is broken before its container is moved (default 5m)")
+		"`time` that a limit is broken before its container is moved")
 	flags.Var(field.Flag(field.Duration(0, 30*24*time.Hour), &f.rules.Cooldown), "cooldown",
-		"`time` between two moves of a container (default 1h)")
+		"`time` between two moves of a container")
 	flags.Var(field.Flag(field.Count(0, 1000), &f.rules.Budget), "budget",
-		"`number` of containers that --watch moves in an hour, at most (default 2)")
+		"`number` of containers that --watch moves in an hour, at most")
 }
 
 // run keeps a target, of the plan that the text is of.
@@ -187,12 +185,12 @@ docs/reference/formats/decisions.md describes the log.
 
 EXIT STATUS
   0  the decisions are the same
-  1  one is another, or the file is no log of decisions
+  1  a decision differs, or the file is no log of decisions
   2  the command line is wrong, or there is no such file`,
 		Example: `  plimsoll apply replay decisions.jsonl`,
 		Args:    exactly(1, "a log of decisions"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			f, err := os.Open(filepath.Clean(args[0]))
+			f, err := inputfile.Open(args[0])
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}

@@ -101,7 +101,7 @@ func (a *app) noteRootsData(what string, args ...string) {
 	if os.Geteuid() != 0 && !a.jsonOutput {
 		fmt.Fprintf(
 			a.stderr,
-			"Not looked at, since only root can: %s, in %s: %s\n",
+			"Not checked, since only root can: %s, in %s: %s\n",
 			what,
 			rootState,
 			printable.AsRoot(args...),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,8 +13,11 @@ import (
 	"plimsoll/internal/finding/compare"
 	"plimsoll/internal/problem/suggest"
 	"plimsoll/internal/report"
+	"plimsoll/internal/result"
+	"plimsoll/internal/result/repeats"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // Exit codes of compare, beside those that every command shares.
@@ -45,7 +49,7 @@ func newCompareCommand(a *app) *cobra.Command {
 		ids = append(ids, m.ID)
 	}
 	cmd := &cobra.Command{
-		Use:   "compare RUN_A RUN_B",
+		Use:   "compare RUN_A RUN_B | compare RUN_A... -- RUN_B...",
 		Short: "Test whether a second run is worse than a first one",
 		Long: `Compare two runs, A before and B after a change, where they are alike: the same
 stack (as its one-line notation) under the same workload (as it was declared),
@@ -59,6 +63,11 @@ corrected for their number (Holm). The last line is the verdict.
 
 Metrics: ` + strings.Join(ids, ", ") + ` (latencies are total
 latencies, one percentile per trial).
+
+Runs differ by themselves, and one run on each side does not show how far. With
+several runs of one experiment on a side, those of A before -- and those of B
+after it, each run counts once: intervals and tests are Student's t of runs. It
+takes four runs in all, such as three earlier ones and a new one.
 
 RUN_A and RUN_B are run directories, or ids of runs below ./` + store.RunsDir + ` or
 their beginnings, or "last".
@@ -77,19 +86,16 @@ against both. docs/reference/compare.md says it precisely.`,
 		Example: `  plimsoll compare before after
   plimsoll compare quick-20260512 last --metric iops --metric p99 --threshold 10%
   plimsoll compare baseline/ last --quiet || echo "look into it"
-  plimsoll compare baseline/ last --json | jq -r .verdict`,
-		Args: exactly(2, "two runs, the one before and the one after"),
-		RunE: func(_ *cobra.Command, args []string) error {
+  plimsoll compare baseline/ last --json | jq -r .verdict
+  plimsoll compare monday tuesday wednesday -- last`,
+		Args: twoSides,
+		RunE: func(cmd *cobra.Command, args []string) error {
 			opt, err := flags.options(ids)
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
 			opt.Others = opt.Others || a.jsonOutput
-			_, before, err := a.readRun(args[:1])
-			if err != nil {
-				return err
-			}
-			_, after, err := a.readRun(args[1:])
+			before, after, err := a.readSides(args, max(1, cmd.ArgsLenAtDash()))
 			if err != nil {
 				return err
 			}
@@ -102,7 +108,7 @@ against both. docs/reference/compare.md says it precisely.`,
 			}
 			return nil
 		},
-		ValidArgsFunction: completeRuns(2),
+		ValidArgsFunction: completeRuns(64),
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.threshold, "threshold", units.Setting(compare.DefaultThreshold),
@@ -116,6 +122,41 @@ against both. docs/reference/compare.md says it precisely.`,
 	mutuallyExclusive(cmd, "json", "quiet")
 	completeFlag(cmd, "metric", completeWords(ids...))
 	return cmd
+}
+
+// twoSides requires two runs, or several on a side with -- between the sides.
+func twoSides(cmd *cobra.Command, args []string) error {
+	dash := cmd.ArgsLenAtDash()
+	switch {
+	case dash > 0 && dash < len(args):
+		return nil
+	case dash < 0 && len(args) > 2:
+		return fmt.Errorf("compare takes two runs, or several on a side with -- between those before and those after, but "+
+			"was given %s: for the last one against the others, plimsoll compare %s -- %s", plural.And(args),
+			strings.Join(args[:len(args)-1], " "), args[len(args)-1])
+	case dash >= 0:
+		return fmt.Errorf("compare takes runs on both sides of --, and was given %d before it and %d after it", dash,
+			len(args)-dash)
+	}
+	return exactly(2, "two runs, the one before and the one after")(cmd, args)
+}
+
+// readSides reads the runs before and after a change: the first so many of the names, and the others. Several on a side
+// are pooled. The error has all that is wrong with both sides.
+func (a *app) readSides(names []string, first int) (before, after *result.Run, err error) {
+	all, err := a.readRuns(names)
+	if err != nil {
+		return nil, nil, err
+	}
+	before, err = repeats.Pool(all[:first])
+	after, wrong := repeats.Pool(all[first:])
+	if len(all) > 2 {
+		wrong = errors.Join(wrong, repeats.Apart(all[:first], all[first:]))
+	}
+	if err = errors.Join(err, wrong); err != nil {
+		return nil, nil, &exitError{exitUsage, err}
+	}
+	return before, after, nil
 }
 
 // otherMetrics are names of metrics in other programs, and which of compare's is meant.

@@ -34,12 +34,12 @@ func storeRates(t *testing.T, id string, rates ...float64) {
 	defer s.Close()
 	for i, trial := range s.Run().Trials {
 		ns := uint64(32e9 / rates[i])
-		total := hist.Histogram{Count: 10, MeanNS: float64(ns), MinNS: ns, MaxNS: ns,
-			Bins: hist.Pack([]hist.Bin{{NS: ns, Count: 10}})}
+		total := hist.Histogram{Count: 1000, MeanNS: float64(ns), MinNS: ns, MaxNS: ns,
+			Bins: hist.Pack([]hist.Bin{{NS: ns, Count: 1000}})}
 		trial.Status, trial.Started = result.TrialDone, run.Started
 		trial.Checks = []result.Honesty{{Source: result.SourceDevice}}
 		trial.Instances = result.One(&result.Measurement{Seconds: 1,
-			Operations: result.ReadsWrites(result.Operation{Count: 10, Rate: rates[i], BytesPerSecond: 4096 * rates[i],
+			Operations: result.ReadsWrites(result.Operation{Count: 1000, Rate: rates[i], BytesPerSecond: 4096 * rates[i],
 				Latency: map[result.Stage]hist.Histogram{result.Total: total}}, result.Operation{})})
 		if err := s.SaveTrial(trial); err != nil {
 			t.Fatal(err)

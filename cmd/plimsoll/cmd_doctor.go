@@ -11,6 +11,7 @@ import (
 	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
+	"plimsoll/internal/stack"
 	"plimsoll/internal/units"
 )
 
@@ -35,7 +36,7 @@ EXIT STATUS
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			host.State = a.state
-			report := host.Doctor(cmd.Context())
+			report := host.Doctor(cmd.Context(), stack.FileSystems())
 			if a.jsonOutput {
 				if err := a.document("", report); err != nil {
 					return &exitError{code: exitFailure, err: err}
@@ -172,23 +173,23 @@ func (p doctorPrinter) quick(q hostinfo.Quick) {
 
 func (p doctorPrinter) heading(text string) {
 	if p.color {
-		text = "\x1b[1m" + text + "\x1b[0m"
+		text = printable.Bold.Paint(text)
 	}
 	fmt.Fprintln(p.out, text)
 }
 
 // line prints one answer, padded without its colour.
 func (p doctorPrinter) line(answer hostinfo.Answer, name, value string) {
-	word, color := string(answer), "33" // yellow
+	word, style := string(answer), printable.Yellow
 	switch answer {
 	case hostinfo.Yes:
-		word, color = "ok", "32"
+		word, style = "ok", printable.Green
 	case hostinfo.No:
-		color = "31"
+		style = printable.Red
 	}
 	text := p.wrapText(fmt.Sprintf("  %-8s %-*s  ", word, p.name, name), value)
 	if p.color { // the first is where the answer stands
-		text = strings.Replace(text, word, "\x1b["+color+"m"+word+"\x1b[0m", 1)
+		text = strings.Replace(text, word, style.Paint(word), 1)
 	}
 	fmt.Fprintln(p.out, text)
 }

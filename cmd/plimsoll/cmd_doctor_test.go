@@ -132,9 +132,7 @@ func TestDoctorIsNotSteeredByDevices(t *testing.T) {
 			Quick: hostinfo.Quick{Missing: problem.List{{What: titled, Why: titled}}},
 		}, 100, color)
 		text := out.String()
-		for _, painted := range styles {
-			text = strings.ReplaceAll(text, painted, "")
-		}
+		text = painted.ReplaceAllString(text, "")
 		if bad := steers.FindString(text); bad != "" || !strings.Contains(text, "owned") {
 			t.Errorf("colour %v: %q is in\n%q", color, bad, text)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/report"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/export"
 	"plimsoll/internal/result/store"
@@ -20,26 +21,29 @@ import (
 type exportFormat struct {
 	name   string
 	rows   func(io.Writer, *result.Run) error
+	tables func(io.Writer, *result.Run) error
 	series func(io.Writer, []export.TrialSeries) error
 }
 
 // exportFormats are the formats of export, in the order of its help.
 var exportFormats = []exportFormat{
-	{"ndjson", export.NDJSON, export.SeriesNDJSON},
-	{"csv", export.CSV, export.SeriesCSV},
-	{"openmetrics", nil, export.SeriesOpenMetrics},
+	{"ndjson", export.NDJSON, report.TablesNDJSON, export.SeriesNDJSON},
+	{"csv", export.CSV, report.TablesCSV, export.SeriesCSV},
+	{"openmetrics", nil, nil, export.SeriesOpenMetrics},
 }
 
 func newExportCommand(a *app) *cobra.Command {
 	var out string
-	format, series := "ndjson", false
+	format, series, tables := "ndjson", false, false
 	cmd := &cobra.Command{
-		Use:   "export [RUN] [--series] --format ndjson|csv|openmetrics",
+		Use:   "export [RUN] [--tables|--series] --format FORMAT",
 		Short: "Write trials or samples of a run as NDJSON or CSV",
 		Long: `Write one row per instance of a trial: run, stack, workload, status and reason,
 IOPS and bandwidth, latency percentiles, what answered, and what each device
 counted. With --series, write what was sampled while trials ran instead: one
-value per second of each metric of instances, devices and the host.
+value per second of each metric of instances, devices and the host. With --tables,
+write the tables of "plimsoll show": one row per stack and workload, its medians
+not rounded.
 
   ndjson       one JSON object per line; counters nested
   csv          a heading and one record per row or value; units are in
@@ -62,6 +66,7 @@ EXIT STATUS
   2  the command line is wrong, or there is no such run`,
 		Example: `  plimsoll export --format csv -o quick.csv
   plimsoll export last --format ndjson | jq -r '[.stack, .measured.rate] | @tsv'
+  plimsoll export --tables --format csv
   plimsoll export --series --format openmetrics -o series.om`,
 		Args: atMostOne("one run"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -75,6 +80,10 @@ EXIT STATUS
 			}
 			e := exportOutput{run: run, format: format, amount: plural.Count(len(export.Rows(run)), "row")}
 			e.write = func(w io.Writer) error { return f.rows(w, run) }
+			if tables {
+				e.amount = "the tables"
+				e.write = func(w io.Writer) error { return f.tables(w, run) }
+			}
 			if series {
 				all, err := readAllSeries(dir, run)
 				if err != nil {
@@ -99,6 +108,8 @@ EXIT STATUS
 		ValidArgsFunction: completeRuns(1),
 	}
 	cmd.Flags().BoolVar(&series, "series", false, "write what was sampled while trials ran")
+	cmd.Flags().BoolVar(&tables, "tables", false, "write one row per stack and workload")
+	mutuallyExclusive(cmd, "series", "tables")
 	cmd.Flags().StringVar(&format, "format", format, "`format` of the rows: ndjson or csv; with --series also openmetrics")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "`file` to write, or - for standard output, which is the default")
 	completeFlag(cmd, "format", completeWords(formatNames(true)...))
@@ -172,7 +183,7 @@ type exportOutput struct {
 }
 
 // screenful is how many bytes of rows are printed to a terminal without asking.
-const screenful = 80 * 25
+const screenful = 80 * 20
 
 // tooLong returns an error for output to a terminal that is long and meant for programs.
 func (e exportOutput) tooLong() error {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -37,8 +38,8 @@ Each point is then left out in turn, with all that are like it, and the others s
 what it would have done: so far is the model to be trusted. --check lists them all,
 beside what a straight line between the points next to it would have said, and
 Gunther's Universal Scalability Law. The first line says what a class is good for.
-Where Gunther's law, or a straight line through logarithms, is much nearer to at
-least four of the points, it answers on their host, and is named.
+Instances, clients, memory, CPUs, IOPS and bandwidth are levels: along each, the law
+that misses left-out levels least answers, and is named.
 
 Each RUN is a run directory, or the id of a run below ./` + store.RunsDir + ` or its
 beginning, or "last". docs/explanation/model.md has the equations.
@@ -65,8 +66,12 @@ EXIT STATUS
 			if err != nil {
 				return &exitError{exitFailure, err}
 			}
+			_, earlier := os.Lstat(out)
 			if err := writeTo(a.data(), out, m.Write); err != nil {
 				return &exitError{exitFailure, fmt.Errorf("write the model: %w", err)}
+			}
+			if earlier == nil {
+				fmt.Fprintf(a.stderr, "replaced the model in %s\n", out)
 			}
 			if page != "" {
 				if err := writePage(page, report.FittedPage(m)); err != nil {
@@ -89,7 +94,7 @@ EXIT STATUS
 	f.StringVarP(&out, "output", "o", out, "`file` to write, or - for standard output")
 	f.BoolVar(&check, "check", false, "list what was said of each point that was left out")
 	f.StringVar(&page, "html", page, "`file` to write the checks of the model to, as a page with figures")
-	f.Uint64Var(&seed, "seed", seed, "`number` that fixes the setups that are drawn anew for the intervals")
+	f.Uint64Var(&seed, "seed", seed, "`seed` of the bootstrap, for the intervals")
 	f.BoolVar(&a.jsonOutput, "json", false, "print the model")
 	return cmd
 }

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/image"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/problem/suggest"
-	"plimsoll/internal/stack/image"
 	"plimsoll/internal/units"
 )
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,9 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/finding"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
-	"plimsoll/internal/result/imports/fiofiles"
 	"plimsoll/internal/result/imports/points"
 	"plimsoll/internal/result/imports/points/outputs"
 	"plimsoll/internal/result/store"
@@ -22,6 +24,7 @@ import (
 	"plimsoll/internal/state/inputfile"
 	"plimsoll/internal/trial"
 	"plimsoll/internal/units/plural"
+	"plimsoll/internal/workload/fio/fiofiles"
 )
 
 type importOptions struct {
@@ -29,6 +32,9 @@ type importOptions struct {
 	workload string
 	columns  string
 	out      string
+
+	mostFailed float64 // share of operations
+	iostatY    bool    // iostat's first report is of the test
 }
 
 func newImportCommand(a *app) *cobra.Command {
@@ -50,11 +56,12 @@ names, and one for each point; leave a field empty if it is unknown. It needs cl
 instances, clients and throughput; docs/how-to/import-results.md explains all
 columns.
 
-The text that sysbench, pgbench, HammerDB (TPROC-C) and YCSB print is such a point
-each, or several: threads, throughput and latencies. The output of
-iostat -x from the same time adds reads, writes and processor time. With several
-outputs it belongs to the one of the same name: run8.txt and run8-iostat.txt.
-Give what no output has with --columns.
+What sysbench, pgbench, HammerDB (TPROC-C), YCSB, go-ycsb, BenchBase, memtier,
+elbencho and vdbench write is such a point each, or several: threads, throughput
+and latencies. The output of iostat -x from the same time adds reads, writes and
+processor time, a log of pgbench -l percentiles. With several outputs it belongs
+to the one of the same name: run8.txt and run8-iostat.txt. Give what no output has
+with --columns. What failed, cannot be, or was done at a rate is refused.
 
 Results whose jobs had the same options are repeats of one workload; those that
 ran at the same time are one mix, and no repeats. A log goes to the result whose
@@ -80,25 +87,54 @@ EXIT STATUS
   plimsoll import sysbench-1.txt sysbench-8.txt sysbench-64.txt && plimsoll fit last
   plimsoll import before/*.json -o before && plimsoll import after/*.json -o after`,
 		Args: atLeastOne("files that fio or another benchmark wrote"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.importFiles(args, o) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.importFiles(cmd.Context(), args, o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.stack, "stack", "", "`stack` that all results are of: NAME, or NAME='LINE' in the notation of stacks "+
+	f.StringVar(&o.stack, "stack", "", "`stack` of all results: NAME, or NAME='LINE' in the notation of stacks "+
 		"(default: the files and devices that the jobs name)")
 	f.StringVar(
 		&o.workload,
 		"workload",
 		"",
-		"`name` of the one workload that all results are of (default: the jobs' names)",
+		"`name` of the workload of all results (default: the jobs' names)",
 	)
 	f.StringVar(&o.columns, "columns", "", "`columns` of points that no output has: memory=64GiB,own-cpus=2")
+	o.mostFailed = outputs.MostFailed
+	aShare := field.Share("5%", "from 0% to 100%", func(x float64) bool { return x >= 0 && x <= 1 })
+	f.Var(field.Flag(aShare, &o.mostFailed), "most-failed",
+		"`share` of operations that may have failed; a result with more is refused")
+	f.BoolVar(&o.iostatY, "iostat-y", false,
+		"iostat ran with -y: its first report is not of the time since the host started")
 	f.StringVarP(&o.out, "output", "o", "", "run `directory` (default: "+store.RunsDir+"/RUN-ID)")
 	f.BoolVar(&a.jsonOutput, "json", false, "print results and findings as JSON, as run --json does")
 	return cmd
 }
 
-// importFiles makes a run of files.
-func (a *app) importFiles(names []string, o importOptions) error {
+// imported is a run of files of others, and the files that are kept with each of its trials.
+type imported struct {
+	run       result.Run
+	artifacts map[int][]fiofiles.File // by the trial's Seq
+}
+
+// importFiles makes a run of files. An interrupt ends it: before the run is stored, or with the run stored as a whole.
+func (a *app) importFiles(ctx context.Context, names []string, o importOptions) error {
+	var made imported
+	err := soon(ctx, func() (err error) {
+		made, err = readImported(names, o)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	dir, err := a.keepImported(ctx, made, o.out)
+	if err != nil {
+		return err
+	}
+	return soon(ctx, func() error { return a.showImported(dir) })
+}
+
+// readImported makes a run of files, which is not stored yet.
+func readImported(names []string, o importOptions) (made imported, err error) {
 	var problems []string
 	s, err := importedStack(o.stack)
 	if err != nil {
@@ -114,55 +150,55 @@ func (a *app) importFiles(names []string, o importOptions) error {
 		files = append(files, fiofiles.File{Name: name, Text: text})
 	}
 	if len(files) == 1 && len(problems) == 0 && points.Recognized(files[0].Text) {
-		return a.importPoints(files[0], o)
+		return importPoints(files[0], o)
 	}
 	printed := func(f fiofiles.File) bool { return outputs.Recognized(f.Text) }
 	if len(problems) == 0 && slices.ContainsFunc(files, printed) {
-		return a.importOutputs(files, o)
+		return importOutputs(files, o)
 	}
 	if o.columns != "" {
 		problems = append(problems, "--columns is about outputs of "+plural.Or(outputs.Programs())+", and there is none")
 	}
-	imported, wrong := fiofiles.Read(files, fiofiles.Options{Stack: s, Workload: o.workload})
+	for _, f := range files {
+		if !fiofiles.Recognized(f) {
+			what, remedy := outputs.Unread(f.Text)
+			problems = append(problems, fmt.Sprintf("%s: %s; %s", f.Name, what, remedy))
+		}
+	}
+	files = slices.DeleteFunc(files, func(f fiofiles.File) bool { return !fiofiles.Recognized(f) })
+	got, wrong := fiofiles.Read(files, fiofiles.Options{Stack: s, Workload: o.workload})
 	for _, p := range wrong {
 		problems = append(problems, p.String())
 	}
 	if len(problems) > 0 {
-		return &exitError{exitUsage, fmt.Errorf("nothing was imported:\n  %s", strings.Join(problems, "\n  "))}
+		return made, &exitError{exitUsage, fmt.Errorf("no result was imported:\n  %s", strings.Join(problems, "\n  "))}
 	}
-	return a.keepImported(imported.Run, o.out, func(t result.Trial) map[string][]byte {
-		kept := map[string][]byte{}
-		for _, f := range imported.Artifacts[t.Seq] {
-			kept[f.Name] = f.Text
-		}
-		return kept
-	})
+	return imported{got.Run, got.Artifacts}, checkSize(&got.Run)
 }
 
 // importPoints makes a run of a table of points.
-func (a *app) importPoints(file fiofiles.File, o importOptions) error {
+func importPoints(file fiofiles.File, o importOptions) (made imported, err error) {
 	if o.stack != "" || o.workload != "" || o.columns != "" {
-		return &exitError{exitUsage, errors.New("--stack, --workload and --columns are about what benchmarks wrote: " +
+		return made, &exitError{exitUsage, errors.New("--stack, --workload and --columns are about what benchmarks wrote: " +
 			"a table of points names its classes")}
 	}
 	run, wrong := points.Read(file.Name, file.Text)
 	if len(wrong) > 0 {
-		return &exitError{exitUsage, fmt.Errorf("nothing was imported:\n  %s", wrong.Join("\n  "))}
+		return made, &exitError{exitUsage, fmt.Errorf("no result was imported:\n  %s", wrong.Join("\n  "))}
 	}
-	return a.keepImported(run, o.out, func(result.Trial) map[string][]byte { return nil })
+	return imported{run: run}, checkSize(&run)
 }
 
 // importOutputs imports outputs of benchmarks other than fio as a run.
-func (a *app) importOutputs(files []fiofiles.File, o importOptions) error {
+func importOutputs(files []fiofiles.File, o importOptions) (made imported, err error) {
 	if o.stack != "" {
-		return &exitError{exitUsage, errors.New("--stack is about what fio wrote: other benchmarks do not say what " +
+		return made, &exitError{exitUsage, errors.New("--stack is about what fio wrote: other benchmarks do not say what " +
 			"they stood on")}
 	}
 	given := map[string]string{}
 	if o.columns != "" {
-		var err error
 		if given, err = points.ParseColumns(o.columns); err != nil {
-			return &exitError{exitUsage, fmt.Errorf("--columns: %w", err)}
+			return made, &exitError{exitUsage, fmt.Errorf("--columns: %w", err)}
 		}
 	}
 	if o.workload != "" {
@@ -172,24 +208,65 @@ func (a *app) importOutputs(files []fiofiles.File, o importOptions) error {
 	for i, f := range files {
 		all[i] = outputs.File(f)
 	}
-	run, wrong := outputs.Read(all, given)
+	run, wrong := outputs.Read(all, outputs.Options{Columns: given, MostFailed: o.mostFailed, FirstReport: o.iostatY})
 	if len(wrong) > 0 {
-		return &exitError{exitUsage, fmt.Errorf("nothing was imported:\n  %s", wrong.Join("\n  "))}
+		return made, &exitError{exitUsage, fmt.Errorf("no result was imported:\n  %s", wrong.Join("\n  "))}
 	}
-	return a.keepImported(run, o.out, func(result.Trial) map[string][]byte { return nil })
+	return imported{run: run}, checkSize(&run)
 }
 
-// keepImported stores a run that was measured elsewhere, and shows it.
-func (a *app) keepImported(run result.Run, out string, artifacts func(result.Trial) map[string][]byte) error {
+// keepImported stores a run that was measured elsewhere, and returns its directory.
+func (a *app) keepImported(ctx context.Context, made imported, out string) (dir string, err error) {
+	run := made.run
 	now := time.Now().UTC()
 	run.ID, run.Version, run.Command, run.Started = trial.NewID(run.Experiment.Name, now), version, os.Args, now
 	if out == "" {
 		out = filepath.Join(a.runs, run.ID)
 	}
-	if err := store.Keep(out, run, artifacts); err != nil {
-		return &exitError{exitFailure, err}
+	err = store.Keep(ctx, out, run, func(t result.Trial) map[string][]byte {
+		kept := map[string][]byte{}
+		for _, f := range made.artifacts[t.Seq] {
+			kept[f.Name] = f.Text
+		}
+		return kept
+	})
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "", &exitError{exitInterrupted, errors.New("interrupted: no result was imported")}
+	case errors.Is(err, store.ErrExists):
+		return "", &exitError{exitUsage, err}
+	case err != nil:
+		return "", &exitError{exitFailure, err}
 	}
-	return a.showImported(out)
+	return out, nil
+}
+
+// What a run of files of others may have. Findings compare each stack with each other under a workload, and each mix
+// with those that differ in one level.
+const (
+	mostImportedStacks    = 100
+	mostImportedWorkloads = 200
+	mostImportedMixes     = 500
+)
+
+// checkSize returns an error for a run with more than findings can compare in seconds.
+func checkSize(run *result.Run) error {
+	var wrong problem.List
+	for _, bound := range []struct {
+		what        string
+		count, most int
+	}{{"stack", len(run.Stacks), mostImportedStacks}, {"workload", len(run.Workloads), mostImportedWorkloads},
+		{"mix", len(run.Mixes), mostImportedMixes}} {
+		if bound.count > bound.most {
+			wrong = append(wrong, problem.Problem{Kind: problem.Invalid, What: "the files have " +
+				plural.Count(bound.count, bound.what), Why: fmt.Sprintf("no more than %d are compared with each other",
+				bound.most), Remedy: "import a part of them at a time, or give equal things equal names"})
+		}
+	}
+	if len(wrong) > 0 {
+		return &exitError{exitUsage, fmt.Errorf("no result was imported:\n  %s", wrong.Join("\n  "))}
+	}
+	return nil
 }
 
 // showImported shows the run as it was stored.

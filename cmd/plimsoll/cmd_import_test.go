@@ -54,7 +54,8 @@ func TestImport(t *testing.T) {
 	out, _ := plimsoll(t, exitOK, "import", "json.json", "again.json", "logs.json", "logs_clat_hist.1.log",
 		"logs_bw.1.log", "status.json",
 		"--stack", "nvme=/dev/nvme0n1 > xfs")
-	contains(t, out, "4 trials, imported from 6 files: measured by other programs, and nothing of it was checked",
+	contains(t, strings.Join(strings.Fields(out), " "),
+		"4 trials, imported from 6 files: measured by other programs, and not checked against a device",
 		"every number here: imported",
 		"source unknown", "printed by fio, trial", "fio 3.33", "randread 4 KiB", "completion latency of writes: p50")
 	dir, run := lastRun(t)
@@ -106,7 +107,7 @@ func TestImportRefuses(t *testing.T) {
 	}
 	_, errs := plimsoll(t, exitUsage, "import", "json.json", "normal.txt", "cut.json", "none.json", ".", "--stack",
 		"x=loop(size=1) > nosuch")
-	contains(t, errs, "nothing was imported:", "normal.txt:1: this is fio's output for people",
+	contains(t, errs, "no result was imported:", "normal.txt:1: this is fio's output for people",
 		"cut.json:3: the JSON document that begins in line 1 is cut short",
 		"there is no file none.json (", ".: this is a directory", "--stack x: ", "nosuch")
 	for _, c := range []struct {
@@ -122,7 +123,7 @@ func TestImportRefuses(t *testing.T) {
 			t.Errorf("%v says %q, not %q", c.args, errs, c.want)
 		}
 	}
-	if _, errs := plimsoll(t, exitFailure, "import", "json.json", "-o", "."); !strings.Contains(errs, "exists already") {
+	if _, errs := plimsoll(t, exitUsage, "import", "json.json", "-o", "."); !strings.Contains(errs, "exists already") {
 		t.Error(errs)
 	}
 	if entries, err := os.ReadDir("."); err != nil || len(entries) != 4 {
@@ -183,4 +184,39 @@ workloads:
 		}
 	}
 	contains(t, imported.Workloads[0].Summary, "randrw 4 KiB, 2 jobs x depth 4, libaio, direct")
+}
+
+// What a run keeps of the files that it was made of gives the same numbers when it is imported again.
+func TestImportAgain(t *testing.T) {
+	names := []string{"json.json", "json-plus.json", "fdatasync.json", "clients.json"}
+	importHere(t, names...)
+	numbers := func(dir string) (rows []string) {
+		for _, row := range mustRead(t, dir).Trials {
+			text, err := json.Marshal(row.Measured())
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows = append(rows, string(text))
+		}
+		slices.Sort(rows)
+		return rows
+	}
+	plimsoll(t, exitOK, append([]string{"import", "-o", "first"}, names...)...)
+	kept, err := filepath.Glob(filepath.Join("first", store.ArtifactsDir, "*", "*.json"))
+	if err != nil || len(kept) != len(names) {
+		t.Fatalf("%v, %v", kept, err)
+	}
+	plimsoll(t, exitOK, append([]string{"import", "-o", "again"}, kept...)...)
+	if first, again := numbers("first"), numbers("again"); !slices.Equal(first, again) {
+		t.Errorf("first %q\nagain %q", first, again)
+	}
+}
+
+func mustRead(t *testing.T, dir string) *result.Run {
+	t.Helper()
+	run, err := store.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
 }

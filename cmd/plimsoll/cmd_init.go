@@ -17,6 +17,7 @@ import (
 	"plimsoll/internal/cli/starter"
 	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/problem/suggest"
+	"plimsoll/internal/stack"
 	"plimsoll/internal/state/sudouser"
 	"plimsoll/internal/workload/fio"
 
@@ -36,7 +37,7 @@ func newInitCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		ValidArgsFunction: completeExperiments,
 
-		Use:   "init [NAME|density|fleet|JOB.fio] [FILE]",
+		Use:   "init [NAME|density|fleet|JOB.fio|COMPOSE.yaml] [FILE]",
 		Short: "Write a commented experiment file, for this host or a built-in one",
 		Long: `Write an experiment file for this host, ` + defaultExperiment + ` unless FILE names another, or
 to standard output when FILE is "-". It has the stacks that the host can make
@@ -55,6 +56,11 @@ With JOB.fio, a job file of fio, the experiment runs that on the same stacks. Wh
 the job file says of its target is replaced by what each stack is, and comments say
 so. ${NAME} in it has the value of the environment's NAME.
 
+With COMPOSE.yaml, a Compose file, it writes two files. COMPOSE.plimsoll.yaml is
+a copy in which each service has a class: a guess by the image's name which
+built-in workload is nearest. ` + classesExperiment + `, unless FILE names another, measures
+them. The commands that lead from there to a plan are printed.
+
 With fleet, it is a fleet for plimsoll plan: hosts such as this one, and the classes
 of ` + modelFile + `, which plimsoll fit wrote here. It is ` + defaultFleet + ` unless FILE
 names another.
@@ -72,6 +78,7 @@ EXIT STATUS
   plimsoll init cassandra-scaling my-cassandra.yaml
   plimsoll init oltp.fio oltp.yaml
   SIZE=4g plimsoll init random.fio
+  plimsoll init compose.yaml
   plimsoll init fleet && plimsoll plan fleet.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			what, rest := requestedTemplate(args)
@@ -93,6 +100,13 @@ EXIT STATUS
 			host := hostinfo.New()
 			host.State = a.state
 			what, rest := requestedTemplate(args)
+			if isComposeFile(what) {
+				experiment := classesExperiment
+				if len(rest) > 0 {
+					experiment = rest[0]
+				}
+				return a.initCompose(cmd.Context(), what, experiment)
+			}
 			switch what {
 			case "density":
 				standard = densityExperiment
@@ -129,7 +143,7 @@ EXIT STATUS
 			if _, err := os.Lstat(file); err == nil && file != standardInput {
 				return &exitError{exitUsage, thereAlready(file)}
 			}
-			about := starter.Host{Report: host.Doctor(cmd.Context()), File: file, Job: job}
+			about := starter.Host{Report: host.Doctor(cmd.Context(), stack.FileSystems()), File: file, Job: job}
 			if file == standardInput {
 				about.File = standard
 			}
@@ -149,12 +163,12 @@ EXIT STATUS
 	}
 }
 
-// requestedTemplate returns the kind of file asked for: a built-in experiment, "fleet", or fio's job file; "" for an
-// experiment about stacks. rest are the other arguments.
+// requestedTemplate returns the kind of file asked for: a built-in experiment, "fleet", fio's job file or a Compose
+// file; "" for an experiment about stacks. rest are the other arguments.
 func requestedTemplate(args []string) (what string, rest []string) {
 	if len(args) > 0 {
 		_, builtIn := examples.Find(args[0])
-		if builtIn || args[0] == "fleet" || isJobFile(args[0]) {
+		if builtIn || args[0] == "fleet" || isJobFile(args[0]) || isComposeFile(args[0]) {
 			return args[0], args[1:]
 		}
 	}
@@ -206,8 +220,8 @@ func thereAlready(file string) error {
 	return fmt.Errorf("%s is there already, and is not overwritten: name another file", file)
 }
 
-// writeNew writes a file that must not exist.
-func (a *app) writeNew(file string, text []byte, what string) error {
+// newFile writes a file that must not exist.
+func newFile(file string, text []byte) error {
 	f, err := sudouser.New(file, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return &exitError{exitUsage, thereAlready(file)}
@@ -216,10 +230,18 @@ func (a *app) writeNew(file string, text []byte, what string) error {
 		return &exitError{exitFailure, fmt.Errorf("write the file: %w", err)}
 	}
 	if _, err := f.Write(text); err != nil {
-		return &exitError{exitFailure, errors.Join(fmt.Errorf("write the file: %w", err), f.Close(), os.Remove(file))}
+		return &exitError{exitFailure, fmt.Errorf("write the file: %w", errors.Join(err, f.Close(), sudouser.Remove(file)))}
 	}
 	if err := f.Close(); err != nil {
 		return &exitError{exitFailure, fmt.Errorf("write the file: %w", err)}
+	}
+	return nil
+}
+
+// writeNew writes a file that must not exist, and prints what comes next.
+func (a *app) writeNew(file string, text []byte, what string) error {
+	if err := newFile(file, text); err != nil {
+		return err
 	}
 	if what == "fleet" {
 		fmt.Fprintf(a.stdout, "Wrote %s. Say in it which hosts and containers there are, and then:\n  %s\n",

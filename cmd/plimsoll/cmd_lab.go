@@ -113,7 +113,7 @@ EXIT STATUS
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "make it anew even when it is there, for newer packages")
+	cmd.Flags().BoolVar(&force, "force", false, "make it again even if it is there, for newer packages")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "show no progress")
 	return cmd
 }
@@ -177,6 +177,6 @@ func (p *buildProgress) Step(what string, share float64) {
 
 func (p *buildProgress) close() {
 	if p.terminal && !p.quiet {
-		fmt.Fprint(p.w, "\r\x1b[K")
+		fmt.Fprint(p.w, printable.EraseLine)
 	}
 }

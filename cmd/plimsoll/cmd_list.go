@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/finding/published"
-	"plimsoll/internal/report"
 	"plimsoll/internal/units/plural"
 )
 
@@ -50,50 +47,27 @@ var questions = []struct {
 }
 
 func newListCommand(a *app) *cobra.Command {
-	paper, page := false, ""
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the built-in experiments, or the figures of papers that they repeat",
+		Short: "List the built-in experiments",
 		Long: `List the built-in experiments by the questions that they answer, those to start
 with first: how many stacks and workloads each tries, and about how long that takes.
 "plimsoll run NAME" runs one; "plimsoll run FILE" runs one of your own.
-
-With --paper, list the figures of three papers instead: which experiment repeats
-each, what differs from the paper, and what the runs here said of it.
 
 EXIT STATUS
   0  printed
   1  it could not be printed
   2  the command line is wrong`,
 		Example: `  plimsoll list
-  plimsoll list --json | jq -r '.experiments[].name'
-  plimsoll list --paper
-  plimsoll list --paper --json | jq -r '.figures[] | select(.repeats == "whole") | .command'`,
+  plimsoll list --json | jq -r '.experiments[].name'`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if paper {
-				said, err := a.claimsHere(nil)
-				if err != nil {
-					return err
-				}
-				all := published.ListFigures(said)
-				return a.answer(report.Answer{Kind: "figures of papers", Title: "Figures of papers, and what repeats them",
-					Verdict: published.FigureSummary(all), Sections: published.FigureSections(all)},
-					struct {
-						Figures any `json:"figures"`
-					}{all}, page)
-			}
-			if page != "" {
-				return &exitError{exitUsage, errors.New("--html is of --paper: the list of experiments is no page")}
-			}
 			if err := a.list(); err != nil {
 				return &exitError{code: exitFailure, err: err}
 			}
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&paper, "paper", false, "list the figures of papers that experiments repeat")
-	cmd.Flags().StringVar(&page, "html", "", "with --paper: `file` to write the list to, as a page")
 	cmd.Flags().BoolVar(&a.jsonOutput, "json", false, "print JSON")
 	return cmd
 }

@@ -68,7 +68,7 @@ func loadFor(ctx context.Context, s *remote.Session) (*result.ClientCPU, error) 
 		return nil, loadgen.Check(ctx, plan)
 	case remote.Generate:
 	default:
-		return nil, fmt.Errorf("nothing is called %q", s.Mode)
+		return nil, fmt.Errorf("there is no %q", s.Mode)
 	}
 	var cpu func() *result.ClientCPU
 	gate := func(ctx context.Context) error {

@@ -7,7 +7,7 @@ import (
 
 	"plimsoll/internal/database"
 	"plimsoll/internal/database/loader"
-	"plimsoll/internal/stack/image"
+	"plimsoll/internal/image"
 	"plimsoll/internal/state/inputfile"
 )
 

@@ -2,12 +2,13 @@ package main
 
 import (
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/cli/manpage"
+	"plimsoll/internal/state/sudouser"
 	"plimsoll/internal/units/plural"
 )
 
@@ -19,12 +20,13 @@ func newManCommand(a *app) *cobra.Command {
 		Short: "Write the manual pages",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := args[0]
-			if err := os.MkdirAll(dir, 0o755); err != nil {
+			if _, err := sudouser.MkdirAll(dir, 0o755); err != nil {
 				return &exitError{exitFailure, err}
 			}
 			pages := manpage.Pages(cmd.Root(), version)
 			for _, p := range pages {
-				if err := os.WriteFile(filepath.Join(dir, p.Name), []byte(p.Text), 0o644); err != nil {
+				write := func(w io.Writer) error { _, err := io.WriteString(w, p.Text); return err }
+				if err := sudouser.Replace(filepath.Join(dir, p.Name), write); err != nil {
 					return &exitError{exitFailure, fmt.Errorf("write the manual page %s: %w", p.Name, err)}
 				}
 			}

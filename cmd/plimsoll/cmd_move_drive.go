@@ -62,7 +62,7 @@ EXIT STATUS
 			case err != nil:
 				return &exitError{codeOf(err), err}
 			case dryRun:
-				fmt.Fprintf(a.stdout, "It can move: drive %s with %s, from %s to %s. Nothing was changed.\n", m.Drive.UUID,
+				fmt.Fprintf(a.stdout, "It can move: drive %s with %s, from %s to %s. No change was made.\n", m.Drive.UUID,
 					m.Service.Name, m.From, m.To)
 			case done.Downtime == 0:
 				fmt.Fprintf(a.stdout, "%s runs on %s: an earlier move is %s.\n", m.Service.Name, m.To, done.Outcome)

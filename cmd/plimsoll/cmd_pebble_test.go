@@ -186,7 +186,7 @@ func TestEmbeddedLoaderIsKilled(t *testing.T) {
 		t.Fatalf("loading ends with %+v before it is killed", x)
 	}
 	for step, want := range map[*workload.Step]string{
-		new(e.kind.Serve(e.data)):           "not loaded to its end",
+		new(e.kind.Serve(e.data)):           "not loaded completely",
 		new(e.kind.Load(e.data, e.dataset)): "is not empty",
 	} {
 		x := e.exit(e.start(*step))
@@ -304,7 +304,7 @@ func TestEmbeddedServerRefuses(t *testing.T) {
 			if err := os.Mkdir(filepath.Join(e.data, "loading"), 0o700); err != nil {
 				e.t.Fatal(err)
 			}
-		}, "not loaded to its end"},
+		}, "not loaded completely"},
 		{"without a marker", remove("plimsoll.json"), "no data of ours"},
 		{"another version", change("plimsoll.json", func(text []byte) []byte {
 			return bytes.Replace(text, []byte(`"format":1`), []byte(`"format":9`), 1)

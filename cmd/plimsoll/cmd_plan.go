@@ -54,9 +54,9 @@ limit on the way, and "moves: 5" takes at most so many. The same fleet has the s
 plan, unless --budget ends the search.
 
 EXIT STATUS
-  0  every container has its place
-  1  some container has none, the model knows nothing of what is asked, or a file
-     cannot be read or written
+  0  every container has its place, and keeps its limits there
+  1  some container has none or breaks a limit, the model knows nothing of what is
+     asked, or a file cannot be read or written
   2  the command line is wrong, or there is no such file`,
 		Example: `  plimsoll plan fleet.yaml
   plimsoll plan fleet.yaml -o plan.json --html plan.html
@@ -142,8 +142,7 @@ func (f *planFlags) plan(a *app, file string, text []byte, deployment any) error
 	}
 	options := placement.Options{Seed: f.seed}
 	if f.time > 0 {
-		end := time.Now().Add(f.time)
-		options.Stop = func() bool { return time.Now().After(end) }
+		options.Spent = placement.Within(f.time)
 	}
 	plan, err := placement.Best(m, fleet, options)
 	if err != nil {
@@ -173,10 +172,14 @@ func (f *planFlags) plan(a *app, file string, text []byte, deployment any) error
 		made.Deployment = nil
 		err = made.Write(a.data())
 	default:
-		err = report.AnswerText(a.styled(), answer, len(plan.Left) > 0, a.terminalOptions())
+		err = report.AnswerText(a.styled(), answer, !plan.Complete(), a.terminalOptions())
 	}
-	if err == nil && len(plan.Left) > 0 {
+	switch {
+	case err != nil:
+	case len(plan.Left) > 0:
 		err = fmt.Errorf("%s: not every container has a place", file)
+	case !plan.Complete():
+		err = fmt.Errorf("%s: not every container keeps its limits", file)
 	}
 	if err != nil {
 		return &exitError{exitFailure, err}

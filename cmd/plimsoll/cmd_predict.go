@@ -148,8 +148,10 @@ func (f *predictFlags) predict(a *app, m *model.Model) error {
 		return &exitError{exitUsage, err}
 	}
 	var answer any
-	page := report.Answer{Kind: "prediction", Meta: []string{"predicted by a model, not measured", "on a host of " +
-		ask.Kind().Describe()}}
+	page := report.Answer{Kind: "prediction", Meta: []string{"predicted by a model, not measured"}}
+	if host := ask.Kind().Describe(); host != "" {
+		page.Meta = append(page.Meta, "on a host of "+host)
+	}
 	var show func(io.Writer) error
 	if f.next != "" {
 		return f.writeNext(a, m, ask)
@@ -170,7 +172,7 @@ func (f *predictFlags) predict(a *app, m *model.Model) error {
 		answer = curve
 		page.Title, page.Verdict = "What "+f.mix+" would do over "+f.over, curve.Verdict()
 		if curve.Line != nil {
-			page.Verdict = report.WouldCarry(*curve.Line) + "."
+			page.Verdict = report.WouldCarry(ask.Kind(), *curve.Line) + "."
 		}
 		page.Sections = append(page.Sections, m.Section(ask, curve))
 		show = func(w io.Writer) error { return report.PredictedOver(w, m, ask, curve, a.terminalOptions()) }
@@ -251,19 +253,19 @@ func (f *predictFlags) parse(a *app, m *model.Model) (of *model.Model, ask model
 			wrong = append(wrong, fmt.Errorf("--objective %s: a load line is predicted for a limit of p99, such as p99=10ms",
 				f.objective))
 		case f.over == "":
-			wrong = append(wrong, errors.New("--objective is of a load line: add --over n=1..16"))
+			wrong = append(wrong, errors.New("--objective needs a load line: add --over n=1..16"))
 		default:
 			p99 = objective.P99Seconds
 		}
 	}
 	if f.next != "" && f.over != "" {
-		wrong = append(wrong, errors.New("--next is of one question: leave out --over"))
+		wrong = append(wrong, errors.New("--next answers one question: leave out --over"))
 	}
 	if f.over != "" {
 		over, err = model.ParseOver(f.over)
 		wrong = append(wrong, err)
 		if err == nil && over.Factor == "n" && len(ask.Tenants) > 1 {
-			wrong = append(wrong, errors.New("--over n is of one class: name one in --mix"))
+			wrong = append(wrong, errors.New("--over n varies one class: name one in --mix"))
 		}
 	}
 	return m, ask, over, p99, errors.Join(wrong...)

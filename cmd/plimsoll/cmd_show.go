@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,10 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/report"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/repeats"
 	"plimsoll/internal/result/store"
 )
 
@@ -28,13 +30,19 @@ place is named by its directory.`
 func newShowCommand(a *app) *cobra.Command {
 	var rewrite bool
 	var objective string
+	var margin marginFlag
 	cmd := &cobra.Command{
-		Use:   "show [RUN]",
-		Short: "Print the results of a run",
+		Use:   "show [RUN...]",
+		Short: "Print the results of a run, or of several runs of one experiment",
 		Long: `Print what a run found: the verdict, what to use, what to avoid, what to check next,
 and the first two tables. --full prints everything: a table per workload or mix, what
 the verdict was drawn from, comparisons, the environment, and where the files are.
 Nothing is measured again, and the run may still be under way.
+
+Several runs of one experiment on one host are pooled: the verdict is from the
+rounds of all of them, and its intervals hold for the next run, too. They have to be
+the same in all but how often and how long they were repeated: else what differs is
+named.
 
 ` + runArgument + `
 
@@ -48,14 +56,19 @@ EXIT STATUS
 		Example: `  plimsoll show
   plimsoll show --full
   plimsoll show --objective p99=10ms
+  plimsoll show --margin 2%
   plimsoll show last --json | jq '.findings[].title'
-  plimsoll show quick-2026 --report`,
-		Args: atMostOne("one run"),
+  plimsoll show quick-2026 --report
+  plimsoll show quick-20260512 quick-20260513 quick-20260514`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir, run, err := a.readRun(args)
+			if rewrite && len(args) > 1 {
+				return &exitError{exitUsage, errors.New("--report writes the page of one run: name one, or leave --report out")}
+			}
+			dir, run, err := a.readPooled(args)
 			if err != nil {
 				return err
 			}
+			margin.apply(run)
 			if err := setObjective(run, objective); err != nil {
 				return &exitError{exitUsage, err}
 			}
@@ -73,13 +86,14 @@ EXIT STATUS
 			}
 			return nil
 		},
-		ValidArgsFunction: completeRuns(1),
+		ValidArgsFunction: completeRuns(1000),
 	}
 	cmd.Flags().BoolVar(&a.jsonOutput, "json", false, "print results and findings as JSON, as run --json does")
-	cmd.Flags().BoolVar(&rewrite, "report", false, "write the run's report.html anew and print its path")
+	cmd.Flags().BoolVar(&rewrite, "report", false, "write the run's report.html again and print its path")
 	cmd.Flags().StringVar(&objective, "objective", "",
 		"say how many instances the host carries for another objective than the run's, such as `p99=10ms,standalone=50%`; "+
 			"the stored run stays as it is")
+	addMargin(cmd.Flags(), &margin)
 	cmd.Flags().BoolVar(&a.full, "full", false, "print everything that the run found")
 	mutuallyExclusive(cmd, "json", "report")
 	return cmd
@@ -96,7 +110,7 @@ func setObjective(run *result.Run, text string) error {
 	}
 	run.Experiment.Objective = o
 	if !slices.ContainsFunc(finding.All(run), func(f fact.Finding) bool { return f.Rule == "scaling" }) {
-		return fmt.Errorf("--objective %s would change nothing: no workload of run %s ran in different numbers of instances",
+		return fmt.Errorf("--objective %s has no effect: no workload of run %s ran in different numbers of instances",
 			text, run.ID)
 	}
 	return nil
@@ -115,6 +129,40 @@ func (a *app) readRun(args []string) (dir string, run *result.Run, err error) {
 		return "", nil, &exitError{exitFailure, err}
 	}
 	return dir, run, nil
+}
+
+// readRuns finds and reads runs. The error has all that cannot be read.
+func (a *app) readRuns(names []string) (runs []*result.Run, err error) {
+	var problems []error
+	code := exitOK
+	for _, name := range names {
+		_, run, err := a.readRun([]string{name})
+		var exit *exitError
+		if errors.As(err, &exit) {
+			problems, code = append(problems, exit.err), max(code, exit.code)
+			continue
+		}
+		runs = append(runs, run)
+	}
+	if len(problems) > 0 {
+		return nil, &exitError{code, errors.Join(problems...)}
+	}
+	return runs, nil
+}
+
+// readPooled reads the run that the arguments name, or several as one; dir is "" for these.
+func (a *app) readPooled(names []string) (dir string, run *result.Run, err error) {
+	if len(names) < 2 {
+		return a.readRun(names)
+	}
+	runs, err := a.readRuns(names)
+	if err != nil {
+		return "", nil, err
+	}
+	if run, err = repeats.Pool(runs); err != nil {
+		return "", nil, &exitError{exitUsage, err}
+	}
+	return "", run, nil
 }
 
 // printRun prints a run as JSON or for people.

@@ -136,7 +136,7 @@ func TestShowRefuses(t *testing.T) {
 		{exitUsage, []string{"show", "nosuch"}, "there is no run nosuch"},
 		{exitUsage, []string{"show", "."}, "no run"},
 		{exitUsage, []string{"show", "--json", "--report"}, "--json and --report do not go together"},
-		{exitUsage, []string{"show", "a", "b"}, "show takes one run, but was given a and b"},
+		{exitUsage, []string{"show", "a", "b"}, "there is no run b"},
 		{exitUsage, []string{"export", "--format", "xml"}, `no export format "xml": --format takes ndjson or csv`},
 		{exitUsage, []string{"export", "nosuch"}, "there is no run nosuch"},
 	} {

@@ -184,7 +184,7 @@ EXIT STATUS
 				return &exitError{exitFailure, err}
 			}
 			if len(all) == 0 && !a.jsonOutput {
-				fmt.Fprintln(a.stdout, "This host exports nothing.")
+				fmt.Fprintln(a.stdout, "This host exports no drive.")
 				return nil
 			}
 			return a.printTargets(all, printStanding)
@@ -222,7 +222,7 @@ func printStanding(out io.Writer, s nvmetarget.Exported) {
 		fmt.Fprintf(out, "  port          %s\n", p)
 	}
 	if len(s.Ports) == 0 {
-		fmt.Fprintln(out, "  port          none: nobody reaches it")
+		fmt.Fprintln(out, "  port          none: no host reaches it")
 	}
 	if s.AllowAny {
 		fmt.Fprintln(out, "  hosts         any")

@@ -75,7 +75,8 @@ func (x *exporter) target(want int, args ...string) string {
 
 // export is the command line of an export that is right, changed by more.
 func (x *exporter) export(more ...string) []string {
-	return append([]string{"export", x.device, "--destroy", x.device, "--addr", "127.0.0.1", "--host", hostA, "--nqn",
+	return append([]string{"export", x.device, "--destroy", x.device, "--addr", "127.0.0.1", "--allow-host", hostA,
+		"--nqn",
 		nqnA, "--uuid", spaceA}, more...)
 }
 
@@ -137,7 +138,7 @@ func TestAnExportStandsUntilItIsTakenBack(t *testing.T) {
 	if _, err := os.Stat(x.state); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the state directory stays behind: %v", err)
 	}
-	contains(t, x.target(0, "list"), "exports nothing")
+	contains(t, x.target(0, "list"), "exports no drive")
 }
 
 func TestACrashAtAnyStepOfAnExportIsUndone(t *testing.T) {
@@ -201,8 +202,8 @@ func TestExportsShareAPortAndAHost(t *testing.T) {
 	before, second := x.configfs.Tree(), loopDevice(t)
 	for _, first := range []string{nqnA, nqnB} {
 		x.target(0, x.export()...)
-		x.target(0, x.export("--nqn", nqnB, "--uuid", "", "--destroy", second, "--host", hostB)[0], second, "--destroy",
-			second, "--addr", "127.0.0.1", "--host", hostA, "--host", hostB, "--nqn", nqnB)
+		x.target(0, x.export("--nqn", nqnB, "--uuid", "", "--destroy", second, "--allow-host", hostB)[0], second, "--destroy",
+			second, "--addr", "127.0.0.1", "--allow-host", hostA, "--allow-host", hostB, "--nqn", nqnB)
 		if ports, _ := filepath.Glob(filepath.Join(x.configfs.Root, "nvmet/ports/*")); len(ports) != 1 {
 			t.Errorf("one address has the ports %q", ports)
 		}
@@ -269,15 +270,15 @@ func TestRefusedExports(t *testing.T) {
 		args   []string
 		says   []string
 	}{
-		"not named": {exitRefused, []string{"export", x.device, "--addr", "127.0.0.1", "--host", hostA},
+		"not named": {exitRefused, []string{"export", x.device, "--addr", "127.0.0.1", "--allow-host", hostA},
 			[]string{"whatever program connects can overwrite", "--destroy"}},
-		"no such": {exitUsage, []string{"export", "serial:NONE", "--addr", "127.0.0.1", "--host", hostA},
+		"no such": {exitUsage, []string{"export", "serial:NONE", "--addr", "127.0.0.1", "--allow-host", hostA},
 			[]string{"there is no device NONE"}},
 		"nobody": {exitUsage, []string{"export", x.device, "--destroy", x.device, "--addr", "127.0.0.1"},
 			[]string{"who may connect?"}},
 		"all and one": {exitUsage, x.export("--allow-any"), []string{"give one of them"}},
 		"all at once": {exitUsage,
-			[]string{"export", x.device, "--addr", "here", "--port", "0", "--nqn", "x/y", "--uuid", "z", "--host",
+			[]string{"export", x.device, "--addr", "here", "--port", "0", "--nqn", "x/y", "--uuid", "z", "--allow-host",
 				"me"}, []string{"--addr", "--port", "--nqn", "--uuid", "--allow-host"}},
 		"a transport": {exitUsage, x.export("--transport", "ip"), []string{"tcp, rdma or loop"}},
 		"no RDMA":     {exitHost, x.export("--transport", "rdma"), []string{"nvmet-rdma"}},
@@ -339,7 +340,7 @@ func TestASecretIsKeptByTheKernelAlone(t *testing.T) {
 	}
 	// A host has one secret.
 	second := loopDevice(t)
-	again := []string{"export", second, "--destroy", second, "--addr", "127.0.0.1", "--host", hostA}
+	again := []string{"export", second, "--destroy", second, "--addr", "127.0.0.1", "--allow-host", hostA}
 	contains(t, x.target(exitRefused, again...), "one secret")
 	x.target(0, append(again, "--nqn", nqnB, "--secret-file", x.secret(secretA, 0o600))...)
 	x.target(0, "unexport", nqnA)

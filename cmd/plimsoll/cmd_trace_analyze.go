@@ -229,7 +229,7 @@ func (t *traceAnalyze) exitStatus(account *iotrace.Account, err error) error {
 	case err == nil || errors.As(err, &known):
 		return err
 	case errors.Is(err, context.Canceled):
-		return &exitError{exitInterrupted, errors.New("interrupted; nothing is known of a capture before its end")}
+		return &exitError{exitInterrupted, errors.New("interrupted: a capture is known only at its end")}
 	case account == nil:
 		return &exitError{exitUsage, fmt.Errorf("%s: %w", t.title(), err)}
 	}

@@ -144,7 +144,7 @@ func (t *traceRecord) check(dash int) error {
 	var problems []string
 	say := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	if len(t.command) > 0 && dash != 0 {
-		say("%s: what is to be run stands behind --", strings.Join(t.command, " "))
+		say("%s: write the command behind --", strings.Join(t.command, " "))
 	}
 	sources := 0
 	for _, given := range []bool{len(t.devices) > 0, t.stack != "", len(t.exports) > 0} {
@@ -165,13 +165,13 @@ func (t *traceRecord) check(dash int) error {
 		}
 	}
 	if t.by != "" && (t.requests || t.output != "") {
-		say("--by is of tables, and --per-io and -o print none")
+		say("--by groups tables, and --per-io and -o print none")
 	}
 	if t.output != "" && (t.options.Application || t.options.Stages) {
-		say("-o writes every event, of which --application and --stages are no part")
+		say("-o writes every event of the block layer: --application and --stages add none")
 	}
 	if t.stack == "" && len(t.destroy) > 0 {
-		say("--destroy is for the devices of a --stack: recording overwrites nothing")
+		say("--destroy names devices of a --stack: a recording overwrites none")
 	}
 	if t.options.Way != "" && !slices.Contains(capture.WayNames(), t.options.Way) {
 		say("--way %s: it takes %s", t.options.Way, strings.Join(capture.WayNames(), " or "))

@@ -154,14 +154,14 @@ func TestRecordRefusals(t *testing.T) {
 		{"two sources", []string{"--stack", "loop", "--export", "all", "--per-io"}, exitUsage,
 			[]string{"either --device", "--export gives sums"}},
 		{"no target", []string{"--export", "all", "--duration", "1s"}, exitHost,
-			[]string{"exports nothing", "plimsoll target export"}},
+			[]string{"exports no drive", "plimsoll target export"}},
 		{"an unknown way", []string{"--stack", "loop(size=16MiB)", "--way", "strace"}, exitUsage,
 			[]string{"strace", "bpf or tracefs"}},
 		{"a command that fails", []string{"--stack", "loop(size=16MiB)", "--", "sh", "-c", "exit 7"}, exitPartial,
 			[]string{"exit status 7"}},
 		{"a command that is none",
 			[]string{"--stack", "loop(size=16MiB)", "--by", "op", "-o", "c", "--", "no-such-command"}, exitUsage,
-			[]string{"COMMAND", "no-such-command", "--by is of tables"}},
+			[]string{"COMMAND", "no-such-command", "--by groups tables"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newProgram(t)

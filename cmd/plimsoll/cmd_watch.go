@@ -17,6 +17,7 @@ import (
 
 	"plimsoll/internal/field"
 	"plimsoll/internal/observe/metricserver"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/report"
 	"plimsoll/internal/state/inputfile"
 	"plimsoll/internal/watch"
@@ -69,7 +70,7 @@ EXIT STATUS
 	}
 	f := cmd.Flags()
 	f.Var(field.Flag(field.Duration(100*time.Millisecond, time.Hour), &flags.interval), "interval",
-		"`time` between two views, such as 5s (default 2s)")
+		"`time` between two views, such as 5s")
 	f.BoolVar(&flags.once, "once", false, "look for one interval, and end")
 	f.BoolVar(&flags.noLatency, "no-latency", false, "leave out latencies, which cost each request some processor time")
 	f.StringVar(&flags.metrics, "metrics", "", "`address` to serve metrics at: a port of the loopback address, or "+
@@ -159,7 +160,7 @@ func (f *watchFlags) watch(ctx context.Context, a *app) error {
 			return &exitError{exitUsage, err}
 		}
 		go func() {
-			err := metricserver.Serve(ctx, at, func(at net.Addr) {
+			err := metricserver.Serve(ctx, at, metricserver.Age, func(at net.Addr) {
 				if !a.jsonOutput {
 					fmt.Fprintf(a.stdout, "http://%s/metrics until interrupted\n", at)
 				}
@@ -210,8 +211,7 @@ func (a *app) showWatched(d *watch.Document, again bool) error {
 	}
 	shown := text.String()
 	if again && isTerminal(a.stdout) {
-		const clear = "\x1b[H\x1b[2J"
-		if _, err := fmt.Fprint(unfiltered(a.stdout), clear); err != nil {
+		if _, err := fmt.Fprint(unfiltered(a.stdout), printable.ClearScreen); err != nil {
 			return err
 		}
 		lines := strings.SplitAfter(shown, "\n")

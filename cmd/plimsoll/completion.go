@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/examples"
+	"plimsoll/internal/finding/published/claims"
 	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/result/store"
 )
@@ -43,6 +44,17 @@ func completeExperiments(_ *cobra.Command, args []string, begun string) ([]strin
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return completeFiles(nil, nil, begun)
+}
+
+// completeFigures proposes the figures of papers that an experiment repeats.
+func completeFigures(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	var ids []string
+	for _, f := range claims.Figures() {
+		if f.Experiment != "" && len(args) == 0 {
+			ids = append(ids, f.ID)
+		}
+	}
+	return withPrefix(ids, begun), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeFiles proposes experiments for any argument.

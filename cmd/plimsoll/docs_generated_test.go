@@ -13,14 +13,13 @@ import (
 	"plimsoll/internal/cli/glossary"
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/testkit/hosttest"
-	"plimsoll/internal/units/plural"
 )
 
 var update = flag.Bool("update", false, "rewrite the lists in docs/reference/{commands,experiments,glossary}.md")
 
 const reference, rewrite = "../../docs/reference/", "go test ./cmd/plimsoll -run Docs -update"
 
-// docs/reference/glossary.md has the words of plimsoll words.
+// docs/reference/glossary.md has the words of plimsoll help words.
 func TestDocsGlossary(t *testing.T) {
 	var out strings.Builder
 	for _, e := range glossary.All() {
@@ -48,19 +47,14 @@ func TestDocsExperiments(t *testing.T) {
 	var out strings.Builder
 	var listed []string
 	for _, q := range questions {
-		fmt.Fprintf(&out, "## %s\n\n| experiment | question | size | time |\n|---|---|---|---|\n", q.title)
+		fmt.Fprintf(&out, "## %s\n\n| experiment | question | time |\n|---|---|---|\n", q.title)
 		for _, name := range q.experiments {
 			e, err := loadExperiment(name, "")
 			if err != nil {
 				t.Fatal(err)
 			}
-			running := plural.Count(len(e.Workloads), "workload")
-			if e.Mixed() {
-				running = plural.Count(len(e.Mixes), "mix")
-			}
-			size := plural.Count(len(e.Stacks), "stack") + ", " + running
 			experiment.AddControl(e)
-			fmt.Fprintf(&out, "| [`%s`](../../examples/%s.yaml) | %s | %s | %s |\n", name, name, e.Question, size,
+			fmt.Fprintf(&out, "| [`%s`](../../examples/%s.yaml) | %s | %s |\n", name, name, e.Question,
 				experiment.Estimate(e).Round(10*time.Second))
 		}
 		out.WriteString("\n")

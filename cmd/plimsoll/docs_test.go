@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -145,11 +146,11 @@ func TestLinks(t *testing.T) {
 	t.Logf("%d pages, %d links", len(pages), links)
 }
 
-// Each page of docs is reached from its index by links. At the old paths of pages stands one line that points on.
+// Each page of docs is reached from its index by links.
 func TestPagesAreReachable(t *testing.T) {
 	pages := repositoryPages(t)
 	for _, file := range unreachable(pages, "docs/index.md") {
-		if p := pages[file]; strings.HasPrefix(file, "docs/") && !p.pointsOn() && filepath.Base(file) != "0000-template.md" {
+		if strings.HasPrefix(file, "docs/") && filepath.Base(file) != "0000-template.md" {
 			t.Errorf("%s: no link leads there from docs/index.md", file)
 		}
 	}
@@ -186,11 +187,6 @@ func unreachable(pages map[string]page, from string) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// pointsOn reports whether a page is what stands where another one was.
-func (p page) pointsOn() bool {
-	return strings.HasPrefix(p.lines[0], "This page is now ") && len(strings.TrimSpace(strings.Join(p.lines[1:], ""))) == 0
 }
 
 func TestDeadLinksAreFound(t *testing.T) {
@@ -310,8 +306,52 @@ func wrongCommand(line string) string {
 		if !isFile && !slices.Contains(examples.List(), args[0]) {
 			return "there is no experiment " + args[0]
 		}
+	case found.CommandPath() == "plimsoll import":
+		out := found.Flag("output").Value.String()
+		if slices.ContainsFunc(args, func(name string) bool { return out != "" && strings.HasPrefix(name, out+"/") }) {
+			return "the run's directory is that of the files"
+		}
 	}
 	return ""
+}
+
+// namesFlag reports whether a word is a flag that takes a value, and has none.
+func namesFlag(word string) bool {
+	return strings.HasPrefix(word, "--") && !slices.Contains([]string{"--no-limits", "--trace", "--dry-run"}, word)
+}
+
+// TestRunsOfPagesStart: each run of a page that takes no device or machine of the reader's is one whose settings go
+// together: a dry run finds nothing wrong with them, whatever this host lacks.
+func TestRunsOfPagesStart(t *testing.T) {
+	state, pages := t.TempDir(), repositoryPages(t)
+	t.Chdir(t.TempDir())
+	tried := map[string]bool{}
+	for _, p := range pages {
+		if p.file == "CHANGELOG.md" {
+			continue
+		}
+		for _, line := range p.commandLines() {
+			words := shellWords(line)
+			theirs := func(word string) bool {
+				flag, _, _ := strings.Cut(word, "=")
+				return slices.Contains([]string{"...", "--on", "--destroy", "--remote", "--resume", "--clients-host",
+					"--help"}, flag)
+			}
+			if len(words) < 3 || words[0] != "run" || !slices.Contains(examples.List(), words[1]) || tried[line] ||
+				slices.ContainsFunc(words, theirs) || namesFlag(words[len(words)-1]) {
+				continue // a sentence names a flag without its value
+			}
+			tried[line] = true
+			var out, errs bytes.Buffer
+			code := execute(t.Context(), append(words, "--dry-run", "--state-dir", state), &out, &errs)
+			if code != exitOK && code != exitHost {
+				t.Errorf("%s: plimsoll %s: exit %d: %s", p.file, line, code, errs.String())
+			}
+		}
+	}
+	if len(tried) < 20 {
+		t.Errorf("only %d runs were tried", len(tried))
+	}
 }
 
 func TestWrongCommandsAreFound(t *testing.T) {
@@ -328,6 +368,10 @@ func TestWrongCommandsAreFound(t *testing.T) {
 		"show --objective":             false,
 		"show --objektive":             true,
 		"target export ...":            false,
+
+		"import old/*.json -o before":        false,
+		"import before/*.json -o before":     true,
+		"import before/*.json -o before-run": false,
 	} {
 		if problem := wrongCommand(line); (problem != "") != wrong {
 			t.Errorf("%s: %q", line, problem)

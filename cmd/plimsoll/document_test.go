@@ -15,6 +15,16 @@ import (
 	"plimsoll/internal/testkit/runtest"
 )
 
+// writeFleet writes a fleet of hosts that are as the one of runtest.Density.
+func writeFleet(t *testing.T) {
+	t.Helper()
+	const fleet = "model: model.json\nhosts: {small: {count: 3, cpus: 1.5, memory: 1000MiB, read-iops: 1200}}\n" +
+		"containers: {C: {class: C, count: 2}}\n"
+	if err := os.WriteFile("fleet.yaml", []byte(fleet), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Every document of --json is an object with its schema. A command that takes --json is in this table.
 func TestDocumentsHaveASchema(t *testing.T) {
 	lists := documentedLists(t)
@@ -23,13 +33,12 @@ func TestDocumentsHaveASchema(t *testing.T) {
 	const density = "plimsoll-runs/density-20260514"
 	run := runtest.Density(false)
 	run.ID = filepath.Base(density)
-	if err := store.Keep(density, *run, func(result.Trial) map[string][]byte { return nil }); err != nil {
+	if err := store.Keep(t.Context(), density, *run, func(result.Trial) map[string][]byte { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	writeCapture(t, "sda", 40)
+	writeFleet(t)
 	for name, text := range map[string]string{
-		"fleet.yaml": "model: model.json\nhosts: {small: {count: 3, cpus: 1.5, memory: 1000MiB, read-iops: 1200}}\n" +
-			"containers: {C: {class: C, count: 2}}\n",
 		"decisions.jsonl": `{"kind": "plimsoll decisions", "schema": 1, "plan": "1", "places": {},` +
 			` "rules": {"broken_for_ns": 60000000000, "cooldown_ns": 60000000000, "budget": 1}}` + "\n",
 		"points.csv": "class,instances,clients,throughput\nC,1,8,100\nC,2,8,150\nC,4,8,160\n",
@@ -41,8 +50,10 @@ func TestDocumentsHaveASchema(t *testing.T) {
 	plimsoll(t, exitOK, "fit", density)
 	tried := map[string]bool{}
 	for _, args := range [][]string{
-		{"list"}, {"runs"}, {"claims"}, {"version"}, {"clean"}, {"clean", "--dry-run"}, {"data", "list"}, {"image", "list"},
-		{"target", "list"}, {"doctor"}, {"validate", "quick"}, {"show", "two"}, {"compare", "two", "old"}, {"guidelines"},
+		{"list"}, {"runs"}, {"papers", "claims"},
+		{"papers", "list"}, {"version"}, {"clean"}, {"clean", "--dry-run"}, {"data", "list"}, {"image", "list"},
+		{"target", "list"}, {"doctor"}, {"validate", "quick"}, {"show", "two"}, {"compare", "two", "old"},
+		{"advise", "settings"},
 		{"fit", density}, {"predict", "model.json", "--mix", "C: 2"},
 		{"predict", "model.json", "--mix", "C", "--over", "n=1..3"}, {"plan", "fleet.yaml"},
 		{"import", "points.csv", "-o", "imported"}, {"trace", "analyze", "sda"},
@@ -78,9 +89,9 @@ func TestDocumentsHaveASchema(t *testing.T) {
 			}
 		}
 	}
-	// These change the host. They print what "target list" and "trace analyze" print, by the same functions. Apply
+	// These change the host. They print what "target list", "trace analyze" and "run" print, by the same functions. Apply
 	// needs engines, and prints its steps by the function that all lists share.
-	changes := []string{"target export", "target unexport", "target metrics", "trace record", "apply"}
+	changes := []string{"target export", "target unexport", "target metrics", "trace record", "apply", "papers run"}
 	for name := range lists {
 		if !tried[name] && !slices.Contains(changes, name) {
 			t.Errorf("json.md has a list of plimsoll %s, which was not looked at", name)

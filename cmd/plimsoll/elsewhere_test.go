@@ -106,7 +106,7 @@ func TestServersThatRunAlreadyAreRefused(t *testing.T) {
 		{"there: elsewhere", "there: tmpfs(size=64MiB)", "name a stack for it: elsewhere"},
 		{"there: elsewhere", "there: elsewhere > volume", "name a stack for it: elsewhere"},
 		{`database: {mongodb: {dsn: "env:PLIMSOLL_TEST_URI", schema: bench, load: true}}`, "database: pebble",
-			"drives a server of its own"},
+			"it starts a server, and this stack"},
 		{"\nworkloads:", "\nmixes: {two: {A: 2}}\nworkloads:", "several instances that run together would make bench"},
 		{`database: {mongodb: {dsn:`, `database: {mongodb: {image: dsn, dsn:`, "unknown key \"image\""},
 		{"env:PLIMSOLL_TEST_URI", "mongodb://root:hunter2@db", "says where it is, and never what"},

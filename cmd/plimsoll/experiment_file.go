@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"plimsoll/examples"
@@ -52,11 +53,23 @@ func noExperiment(name string, missing *inputfile.Missing) error {
 	near := missing.Near
 	base := filepath.Base(name)
 	builtIn := suggest.Closest(strings.TrimSuffix(base, filepath.Ext(base)), examples.List())
+	if builtIn == "" {
+		builtIn = longer(base, examples.List())
+	}
 	if builtIn != "" && near == "" {
 		near = fmt.Sprintf("did you mean %q?", builtIn)
 	}
 	return &inputfile.Missing{What: what, Name: name,
 		Near: strings.TrimPrefix(near+" plimsoll list names the experiments that are built in", " ")}
+}
+
+// longer returns the first of names that begins with a part of it, of at least three letters; "" for none.
+func longer(part string, names []string) string {
+	index := slices.IndexFunc(names, func(name string) bool { return len(part) >= 3 && strings.HasPrefix(name, part) })
+	if index < 0 {
+		return ""
+	}
+	return names[index]
 }
 
 // parseExperiment reads the text of an experiment file. Directories that it

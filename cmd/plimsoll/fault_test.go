@@ -38,7 +38,7 @@ workloads:
 		t.Fatal(err)
 	}
 	within(t, hang, "the first trial is under way",
-		func() bool { return p.exists("plimsoll-runs/*/artifacts/001-*/job.fio") })
+		func() bool { return p.writes("plimsoll-runs/*", "001-*/job.fio") })
 	killEngine(t, p.state)
 	if code := exitCode(t, cmd.Wait()); code != exitPartial {
 		t.Fatalf("ends with %d: %s", code, stderr)

@@ -49,7 +49,7 @@ func (p *program) killed(text string) {
 			p.t.Fatalf("the run ended (%v): %s", err, stderr)
 		default:
 		}
-		return p.exists("plimsoll-runs/*/artifacts/001-*/job.fio")
+		return p.writes("plimsoll-runs/*", "001-*/job.fio")
 	})
 	_ = cmd.Process.Kill()
 	if err := <-ended; err == nil {
@@ -147,7 +147,7 @@ workloads:
 		t.Fatal(err)
 	}
 	within(t, hang, "the first trial is under way",
-		func() bool { return p.exists("plimsoll-runs/*/artifacts/001-*/job.fio") })
+		func() bool { return p.writes("plimsoll-runs/*", "001-*/job.fio") })
 	killed := false
 	for _, pid := range marked(t, p.state) {
 		if comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil &&
@@ -209,7 +209,7 @@ func TestAStateDirectoryOnAFullDiskChangesNothing(t *testing.T) {
 	if code != exitFailure {
 		t.Errorf("ends with %d", code)
 	}
-	contains(t, errs, "no space left on device", "nothing more is changed on this host", "free some space")
+	contains(t, errs, "no space left on device", "no further change is made on this host", "free some space")
 	if diff := before.Settle(0); diff != "" {
 		t.Errorf("the host is not as it was:\n%s", diff)
 	}

@@ -65,6 +65,10 @@ func TestHelp(t *testing.T) {
 			if f.Usage == "" || strings.HasSuffix(f.Usage, ".") {
 				t.Errorf("%s --%s: usage %q", name, f.Name, f.Usage)
 			}
+			if shown, _ := strings.CutPrefix(f.DefValue, "0"); strings.Contains(f.Usage, "(default ") && shown != "" &&
+				shown != "s" && shown != "[]" {
+				t.Errorf("%s --%s: its usage and pflag both say the default: %q, %s", name, f.Name, f.Usage, f.DefValue)
+			}
 			if f.Value.Type() != "bool" && !strings.Contains(f.Usage, "`") {
 				t.Errorf("%s --%s: what it takes has no name between back quotes: %q", name, f.Name, f.Usage)
 			}
@@ -217,7 +221,8 @@ func TestExamplesRun(t *testing.T) {
 	if err := makeRun("plimsoll-runs/two-20260512", "two-20260512", time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	reads := []string{"list", "schema", "words", "version", "completion", "runs", "show", "claims", "guidelines", "export",
+	reads := []string{"list", "schema", "help words", "version", "completion", "runs", "show", "papers claims",
+		"papers list", "advise settings", "export",
 		"data list", "image list", "help"}
 	taken := regexp.MustCompile(`(?:\.[a-z_]+)+`)
 	ran := 0

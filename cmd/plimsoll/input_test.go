@@ -90,7 +90,7 @@ func TestInputsThatAreNoFiles(t *testing.T) {
 // TestAttackNamesBesideAMissingFile: what is proposed in the place of a missing file is another's name.
 func TestAttackNamesBesideAMissingFile(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("night\x1b[2Jly.yaml", nil, 0o600); err != nil {
+	if err := os.WriteFile("night\x1b[Jly.yaml", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, errs := plimsoll(t, exitUsage, "run", "nightly.yaml")

@@ -14,7 +14,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"plimsoll/internal/cli/buildinfo"
 	"plimsoll/internal/printable"
@@ -154,7 +153,7 @@ EXIT STATUS
 
 "plimsoll help COMMAND" shows what these mean for a command.`,
 		Example: `  plimsoll doctor                          what is missing on this host
-  sudo plimsoll run quick                  compare nine setups, about 5 minutes
+  sudo plimsoll run quick                  compare eight setups, about 5 minutes
   plimsoll run directory                   compare settings here, without root
   plimsoll report                          the last run, in the browser
   sudo plimsoll run host-filesystems --on /dev/nvme1n1 --destroy /dev/nvme1n1`,
@@ -175,9 +174,6 @@ EXIT STATUS
 	flags.Lookup(runsFlag).DefValue = ""
 	flags.BoolP("help", "h", false, "print this help")
 	root.Flags().BoolP("version", "V", false, "print the version")
-	root.Flags().AddFlag(&pflag.Flag{ // as it was called
-		Name: "version-v", Shorthand: "v", Value: root.Flags().Lookup("version").Value, NoOptDefVal: "true", Hidden: true,
-	})
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(printHelp)
 	root.SetVersionTemplate(buildinfo.This().Line("plimsoll") + "\n")
@@ -195,8 +191,7 @@ EXIT STATUS
 	root.AddCommand(newManCommand(a), newReadFilesCommand(), newGenerateCommand(a), newLoadClientCommand(),
 		newServePebbleCommand(a), newLoadPebbleCommand(a), newLoadImageCommand(a), newImageProgramCommand(),
 		newMoveDriveStepCommand(a))
-	acceptOldFlags(root)
-	root.SetHelpCommand(newHelpCommand())
+	root.SetHelpCommand(newHelpCommand(a))
 	root.SetHelpCommandGroupID(groups[len(groups)-1].title)
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
@@ -212,71 +207,23 @@ type commandGroup struct {
 func commandGroups() []commandGroup {
 	return []commandGroup{
 		{"Start here", []func(*app) *cobra.Command{
-			newDoctorCommand, endsSoon(newListCommand), newRunCommand, newReportCommand,
+			newDoctorCommand, endsSoon(newListCommand), newRunCommand, newInitCommand,
 		}},
 		{"Results", []func(*app) *cobra.Command{
-			endsSoon(newRunsCommand), endsSoon(newShowCommand), endsSoon(newCompareCommand),
+			endsSoon(newShowCommand), newReportCommand, endsSoon(newRunsCommand), endsSoon(newCompareCommand),
 			endsSoon(newExportCommand), newImportCommand,
 		}},
-		{"Own experiments", []func(*app) *cobra.Command{
-			newInitCommand, endsSoon(newValidateCommand), endsSoon(newSchemaCommand),
-		}},
+		{"Own experiments", []func(*app) *cobra.Command{endsSoon(newValidateCommand), endsSoon(newSchemaCommand)}},
 		{"Capacity planning", []func(*app) *cobra.Command{
-			endsSoon(newFitCommand), endsSoon(newPredictCommand), endsSoon(newPlanCommand), newApplyCommand,
-			endsSoon(newGuidelinesCommand),
+			endsSoon(newFitCommand), endsSoon(newPredictCommand), endsSoon(newPlanCommand), newAdviseCommand,
 		}},
-		{"Running hosts", []func(*app) *cobra.Command{newWatchCommand, endsSoon(newAdviseCommand)}},
-		{"Advanced", []func(*app) *cobra.Command{
-			newTraceCommand, newLabCommand, newTargetCommand, newMoveDriveCommand, newImageCommand, newDataCommand,
-			endsSoon(newClaimsCommand),
+		{"Running hosts", []func(*app) *cobra.Command{newWatchCommand, newApplyCommand}},
+		{"Other tools", []func(*app) *cobra.Command{
+			newPapersCommand, newTraceCommand, newLabCommand, newTargetCommand, newMoveDriveCommand,
 		}},
 		{"Housekeeping", []func(*app) *cobra.Command{
-			newCleanCommand, newCompletionCommand, endsSoon(newWordsCommand), newVersionCommand,
+			newImageCommand, newDataCommand, newCleanCommand, newCompletionCommand, newVersionCommand,
 		}},
-	}
-}
-
-// newHelpCommand prints the help of a command, or says that there is none.
-func newHelpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [COMMAND...]",
-		Short: "Print the help of a command",
-		Long: `Print the help of a command, as its flag --help does. "man plimsoll-run" has the
-same text, once "make install" was run.
-
-EXIT STATUS
-  0  printed
-  2  there is no such command`,
-		Example: `  plimsoll help
-  plimsoll help lab run`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			found, rest, err := cmd.Root().Find(args)
-			if err == nil && len(rest) > 0 && found.HasSubCommands() {
-				err = found.ValidateArgs(rest) // it says which commands there are
-			}
-			if err != nil {
-				return err
-			}
-			if len(rest) > 0 {
-				return fmt.Errorf("%s has no commands: %s --help prints its help", commandName(found), found.CommandPath())
-			}
-			found.InitDefaultHelpFlag()
-			found.InitDefaultVersionFlag()
-			return found.Help()
-		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			found, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			var names []string
-			for _, c := range found.Commands() {
-				if c.IsAvailableCommand() {
-					names = append(names, c.Name())
-				}
-			}
-			return withPrefix(names, begun), cobra.ShellCompDirectiveNoFileComp
-		},
 	}
 }
 

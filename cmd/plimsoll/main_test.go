@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
+	"plimsoll/internal/state/journal"
 	"plimsoll/internal/testkit/hosttest"
 )
 
@@ -138,6 +140,26 @@ func within(t *testing.T, limit time.Duration, what string, test func() bool) {
 func (p *program) exists(pattern string) bool {
 	matches, err := filepath.Glob(filepath.Join(p.dir, pattern))
 	return err == nil && len(matches) > 0
+}
+
+// writes reports whether a pattern matches what the trials of a run write, while it is under way. The run directory is
+// that of a pattern below the working directory.
+func (p *program) writes(run, pattern string) bool {
+	dirs, _ := filepath.Glob(filepath.Join(p.dir, run))
+	for _, dir := range dirs {
+		text, err := os.ReadFile(filepath.Join(dir, store.RunFile))
+		var header struct {
+			ID string `json:"id"`
+		}
+		if err != nil || json.Unmarshal(text, &header) != nil || header.ID == "" {
+			continue
+		}
+		matches, _ := filepath.Glob(filepath.Join(journal.WorkDir(p.state, header.ID), "trials", pattern))
+		if len(matches) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func contains(t *testing.T, text string, wants ...string) {

@@ -273,14 +273,14 @@ workloads: {RR: {fio: {rw: randread, bs: 4KiB, iodepth: 4, size: 16MiB}}}
 	}
 }
 
-// begun are the trials that a run has begun to measure, each by a file of it.
-func (p *program) begun() []string {
+// measured are the commands of the trials that have ended.
+func (p *program) measured() []string {
 	p.t.Helper()
-	all, err := filepath.Glob(filepath.Join(p.dir, store.RunsDir, "*/artifacts/*/command"))
+	files, err := filepath.Glob(filepath.Join(p.dir, store.RunsDir, "*/artifacts/*/command"))
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return all
+	return files
 }
 
 // Two runs at once say so, at the start and in both results. What one has for
@@ -312,7 +312,7 @@ workloads: {RR: {fio: {rw: randread, size: 8MiB}}}
 		}
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
 		for deadline := time.Now().Add(hang); ; time.Sleep(20 * time.Millisecond) {
-			if len(p.begun()) > 0 {
+			if p.writes(store.RunsDir+"/*", "*/command") {
 				return cmd
 			}
 			if time.Now().After(deadline) {
@@ -323,10 +323,10 @@ workloads: {RR: {fio: {rw: randread, size: 8MiB}}}
 	before := underWay(earlier, "200ms", earlier.experiment(fmt.Sprintf(text, "earlier", "loop(size=16MiB)")),
 		"--repeat", "1000")
 	long := []string{first.experiment(fmt.Sprintf(text, "first", device)), "--destroy", device}
-	cmd := underWay(first, "60s", long...)
+	cmd := underWay(first, "20m", long...)
 	// Whole trials of the earlier one pass while the first measures.
-	begun := len(earlier.begun())
-	within(t, hang, "the earlier run goes on", func() bool { return len(earlier.begun()) > begun+2 })
+	ended := len(earlier.measured())
+	within(t, hang, "the earlier run goes on", func() bool { return len(earlier.measured()) > ended+2 })
 	if err := before.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ workloads: {RR: {fio: {rw: randread, size: 8MiB}}}
 		t.Errorf("the earlier run ends with %d", code)
 	}
 	_, run := earlier.result()
-	if n := run.Trials[begun].Neighbours; n == nil || len(n.Runs) != 1 || !strings.HasPrefix(n.Runs[0], "first-") {
+	if n := run.Trials[ended+1].Neighbours; n == nil || len(n.Runs) != 1 || !strings.HasPrefix(n.Runs[0], "first-") {
 		t.Errorf("the run that was under way before says of others %+v", n)
 	}
 
@@ -356,7 +356,7 @@ workloads: {RR: {fio: {rw: randread, size: 8MiB}}}
 	if code := exitCode(t, cmd.Wait()); code != exitInterrupted {
 		t.Errorf("the first ends with %d", code)
 	}
-	cmd = underWay(first, "60s", long...)
+	cmd = underWay(first, "20m", long...)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -14,15 +14,12 @@ import (
 // has styles goes to styled, which lets those pass; and what programs read, to
 // data, which changes nothing unless a terminal shows it.
 
-// styles are the codes that reports and tables are painted with.
-var styles = []string{"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[1;32m", "\x1b[31m", "\x1b[32m", "\x1b[33m"}
-
 // styled returns the writer for text that may be coloured, and was made printable before.
 func (a *app) styled() io.Writer {
 	if !wantsColor(a.stdout) {
 		return a.stdout
 	}
-	return printable.NewWriter(unfiltered(a.stdout), styles...)
+	return printable.StyledWriter(unfiltered(a.stdout))
 }
 
 // data returns the writer for JSON, CSV and scripts.

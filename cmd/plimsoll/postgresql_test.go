@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/image"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
-	"plimsoll/internal/stack/image"
 	"plimsoll/internal/testkit/hosttest"
 )
 
@@ -108,7 +108,7 @@ func (p *program) keepImage(name string) {
 // keptImages makes the program's images those that tests keep.
 func (p *program) keptImages() *image.Store {
 	p.t.Helper()
-	kept, images := hosttest.Kept(p.t, "images", "../../internal/stack/image"), filepath.Join(p.state, "images")
+	kept, images := hosttest.Kept(p.t, "images", "../../internal/image"), filepath.Join(p.state, "images")
 	if err := errors.Join(os.MkdirAll(p.state, 0o755), os.RemoveAll(images), os.Symlink(kept, images)); err != nil {
 		p.t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/trial"
+	"plimsoll/internal/trial/plan"
 	"plimsoll/internal/units/plural"
 )
 
@@ -62,7 +63,7 @@ func newProgress(w io.Writer, quiet bool, o trial.Options) progress {
 	case o.Resume:
 		// What a budget has left is what earlier processes left of it.
 		if run, err := store.Read(o.Dir); err == nil {
-			p.began, p.trials = p.began.Add(-trial.Spent(run)), nil
+			p.began, p.trials = p.began.Add(-plan.Spent(run)), nil
 			for _, t := range run.Trials { // it may have planned others than the experiment
 				p.trials = append(p.trials, plannedOf(t))
 			}
@@ -141,7 +142,7 @@ func (p *pace) remainingElasticity(done int) time.Duration {
 
 // bar is a status line at the foot of a terminal, redrawn every second.
 type bar struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards all but stop and stopped: Note is called concurrently, and run draws
 	pace
 	w       io.Writer
 	width   int // of the bar itself

@@ -106,6 +106,9 @@ func TestAProtectedDeviceEndsTheRunBeforeItStarts(t *testing.T) {
 					t.Errorf("%v: ends with %d: %s%s", dry, code, out, errs)
 				}
 				contains(t, errs, test.says...)
+				if strings.Contains(out, "OVERWRITE") || strings.Contains(out, "writes ") {
+					t.Errorf("%v: changes are listed that would be refused:\n%s", dry, out)
+				}
 			}
 			if p.exists("plimsoll-runs") || p.exists("state") {
 				t.Error("something was begun")
@@ -176,19 +179,19 @@ func TestBadInputIsRefusedWithAllItsProblems(t *testing.T) {
 		{name: "one device twice", args: []string{"run", "quick", "--on", "/dev/sda", "--on", "serial:sda"},
 			says: []string{"two devices would be called sda"}},
 		{name: "a directory that replaces nothing", args: []string{"run", "directory", "--on", "dir:/tmp"},
-			says: []string{"--on dir:/tmp would replace nothing", "takes the place of loop devices", "stack here: dir:",
+			says: []string{"--on dir:/tmp has no effect", "takes the place of loop devices", "stack here: dir:",
 				"name it in a copy"}},
 		{name: "a directory that replaces nothing, in a dry run",
-			args: []string{"run", "directory", "--on", "dir:/tmp", "--dry-run"}, says: []string{"would replace nothing"}},
+			args: []string{"run", "directory", "--on", "dir:/tmp", "--dry-run"}, says: []string{"has no effect"}},
 		{name: "a device that replaces nothing", args: []string{"run", "directory", "--on", "/dev/sda"},
-			says: []string{"--on /dev/sda would replace nothing", "block devices that a stack names", "stack here: dir:"}},
+			says: []string{"--on /dev/sda has no effect", "block devices that a stack names", "stack here: dir:"}},
 		{name: "a size without a unit", args: []string{"run", "quick", "--size", "4"},
 			says: []string{`--size takes a size from 512B, not "4": write 4GiB`}},
 		{name: "no directory", args: []string{"run", "quick", "--on", "dir:"}, says: []string{"--on takes"}},
 		{name: "no such directory", args: []string{"run", "quick", "--on", "dir:/no/such"},
 			says: []string{"--on dir:/no/such: there is no directory /no/such"}},
 		{name: "a precision that nothing ends at", args: []string{"run", "quick", "--precision", "1%"},
-			says: []string{"--precision 1% would change nothing", "40s", "--budget"}},
+			says: []string{"--precision 1% has no effect", "40s", "--budget"}},
 		{name: "a budget that is too short", args: []string{"run", "quick", "--budget", "10s"},
 			says: []string{"a budget of 10s is too short for quick", "takes about", "--size"}},
 		{name: "settings that leave nothing", args: []string{"run", "write-scaling", "--on", "dir:/proc"},

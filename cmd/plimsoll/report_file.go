@@ -5,7 +5,7 @@ import (
 	"io"
 	"path/filepath"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/report"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"

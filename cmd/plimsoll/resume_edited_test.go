@@ -4,8 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"plimsoll/internal/result"
 	"plimsoll/internal/testkit/hosttest"
 )
 
@@ -26,32 +28,47 @@ runtime: 200ms
 stacks: {here: "dir:."}
 workloads: {mine: {fio: {file: mine.fio}}}
 `)
-	if code, _, errs := p.run("run", name, "--quiet"); code != 0 {
+	if code, _, errs := p.run("run", name, "--quiet", "--no-wait-for-quiet"); code != 0 {
 		t.Fatalf("the run ends with %d: %s", code, errs)
 	}
 	p.file("mine.fio", job+"rwmixread=50\n")
-	code, _, errs := p.run("run", "--resume", "last", "--budget", "+2s", "--quiet")
+	code, _, errs := p.run("run", "--resume", "last", "--budget", "+10h", "--quiet")
 	if code != exitUsage {
 		t.Errorf("with an edited file it ends with %d", code)
 	}
 	contains(t, errs, "mine.fio changed since run plimsoll-runs/", "put back what it was", "run.json")
-	p.file("mine.fio", job)
-	if code, _, errs := p.run("run", "--resume", "last", "--budget", "+2s", "--quiet"); code != 0 {
-		t.Errorf("with the file as it was it ends with %d: %s", code, errs)
+	// oneMore resumes the run with hours to spend, and ends it once another trial has ended.
+	oneMore := func(files string) {
+		t.Helper()
+		ended := len(p.measured())
+		cmd, _, errs := p.command("run", "--resume", "last", "--budget", "+10h", "--quiet")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		exited := make(chan error, 1)
+		go func() { exited <- cmd.Wait() }()
+		within(t, hang, "another trial ends "+files, func() bool { return len(p.measured()) > ended || len(exited) > 0 })
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		if code := exitCode(t, <-exited); code != exitInterrupted {
+			t.Errorf("%s it ends with %d: %s", files, code, errs)
+		}
 	}
+	p.file("mine.fio", job)
+	oneMore("with the file as it was")
 	for _, name := range []string{"mine.fio", name} { // the run has the texts of both
 		if err := os.Remove(filepath.Join(p.dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if code, _, errs := p.run("run", "--resume", "last", "--budget", "+2s", "--quiet"); code != 0 {
-		t.Errorf("without the files it ends with %d: %s", code, errs)
-	}
+	oneMore("without the files")
 	dir, run := p.result()
-	if len(run.Trials) <= 2 || len(run.Experiment.Files) != 1 || run.Experiment.Files[0].Name != "mine.fio" {
+	if len(run.Trials) < 4 || len(run.Experiment.Files) != 1 || run.Experiment.Files[0].Name != "mine.fio" {
 		t.Errorf("%d trials, of %+v", len(run.Trials), run.Experiment.Files)
 	}
 	for _, trial := range run.Trials {
+		if trial.Status != result.TrialDone {
+			continue
+		}
 		ran, err := os.ReadFile(filepath.Join(dir, trial.Artifacts, "job.fio"))
 		if err != nil || strings.Contains(string(ran), "rwmixread") {
 			t.Errorf("trial %d ran another job than the first: %v\n%s", trial.Seq, err, ran)

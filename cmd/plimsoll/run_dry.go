@@ -13,15 +13,17 @@ import (
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/printable"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/trial"
+	"plimsoll/internal/trial/site"
 	"plimsoll/internal/units"
 	"plimsoll/internal/units/plural"
 )
 
-// plan is the output of a dry run.
-type plan struct {
+// dryRunPlan is the output of a dry run.
+type dryRunPlan struct {
 	Experiment string `json:"experiment"`
 	Seed       uint64 `json:"seed"`
 	Trace      bool   `json:"trace,omitempty"` // block requests are recorded meanwhile
@@ -34,7 +36,7 @@ type plan struct {
 	Mixes []result.Mix         `json:"mixes,omitempty"`
 	Host  *experiment.HostPlan `json:"host,omitempty"` // what servers ask of the host; nil where none run
 	// that servers run from
-	Images []trial.NeededImage `json:"images,omitempty"`
+	Images []site.NeededImage `json:"images,omitempty"`
 	// other paths that are written, and removed at the end; RUN stands for the run's id
 	Writes           []string             `json:"writes"`
 	Trials           []experiment.Planned `json:"trials"` // in their order
@@ -62,11 +64,7 @@ type plannedStack struct {
 func (a *app) dryRun(ctx context.Context, o trial.Options, with runOptions) error {
 	e := o.Experiment
 	papers := compareWithPapers(e, with.figure)
-	if !a.jsonOutput { // also where this host cannot run it
-		for _, b := range papers {
-			fmt.Fprintf(a.stdout, "%s\n", b)
-		}
-	}
+	a.printPapers(papers) // also where this host cannot run it
 	previews, refused, err := trial.DryRun(ctx, o)
 	if err != nil {
 		return runError(err, "")
@@ -75,7 +73,11 @@ func (a *app) dryRun(ctx context.Context, o trial.Options, with runOptions) erro
 	if errors.As(refused, &unknown) && !a.jsonOutput {
 		return runError(refused, "") // of a device that is not there nothing is planned
 	}
-	if err := hopeless(e, previews); err != nil {
+	if errors.Is(refused, problem.Protected) && !a.jsonOutput {
+		return runError(fmt.Errorf("this run would not start, so its changes are not listed:\n%w",
+			indentedError{refused}), "")
+	}
+	if err := hopeless(e, previews, o.LeftOut); err != nil {
 		return runError(errors.Join(refused, err), "")
 	}
 	trials, err := plannedTrials(o)
@@ -88,14 +90,14 @@ func (a *app) dryRun(ctx context.Context, o trial.Options, with runOptions) erro
 	}
 	elasticity := experiment.ElasticityTakes(e)
 	takes += elasticity
-	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds(),
+	p := dryRunPlan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds(),
 		ElasticitySeconds: elasticity.Seconds(), BudgetSeconds: e.Budget.Seconds(), LeftOut: o.LeftOut, Trace: e.Trace,
 		Papers: papers,
 		Writes: trial.OwnWrites(o)}
 	if e.Budget > 0 {
 		p.Questions = a.questions(e)
 	}
-	p.Mixes, p.Images = e.ResultMixes(), trial.NeededImages(o)
+	p.Mixes, p.Images = e.ResultMixes(), site.NeededImages(e, o.Images)
 	asks, ok := e.PlanHost(hostinfo.New().Capacity())
 	if ok {
 		asks.EstimateLoading(keptLoads(o.Golden))
@@ -123,7 +125,7 @@ func (a *app) dryRun(ctx context.Context, o trial.Options, with runOptions) erro
 }
 
 // writeImages prints the images of servers.
-func (p plan) writeImages(out io.Writer) {
+func (p dryRunPlan) writeImages(out io.Writer) {
 	for _, n := range p.Images {
 		if n.Kept == nil {
 			continue // it stands at the end, with all that keeps the run from starting
@@ -163,7 +165,7 @@ func (e indentedError) Error() string { return indent(e.error.Error()) }
 func (e indentedError) Unwrap() error { return e.error }
 
 // text is the plan for people. dir is where the results would be.
-func (p plan) text(e *experiment.Experiment, dir string, trialByTrial bool) string {
+func (p dryRunPlan) text(e *experiment.Experiment, dir string, trialByTrial bool) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s: %s\n", e.Name, e.Question)
 	for _, why := range p.LeftOut {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,8 +68,8 @@ func withoutErrors(err error, unwanted ...error) error {
 	return err
 }
 
-// hopeless refuses an experiment of which the host can make no stack.
-func hopeless(e *experiment.Experiment, previews []trial.Preview) error {
+// hopeless refuses an experiment if the host can make none of its stacks. leftOut has what settings left out before.
+func hopeless(e *experiment.Experiment, previews []trial.Preview, leftOut []string) error {
 	var reasons []string
 	for _, p := range previews {
 		if p.Skipped == "" {
@@ -82,8 +83,15 @@ func hopeless(e *experiment.Experiment, previews []trial.Preview) error {
 	if smallest := asks.Smallest(); ok && smallest != "" {
 		reasons = append(reasons, smallest)
 	}
-	return &exitError{exitHost,
-		fmt.Errorf("this host cannot run %s; nothing was changed:\n  %s", e.Name, strings.Join(reasons, "\n  "))}
+	for _, why := range leftOut {
+		reasons = append(reasons, "left out before: "+why)
+	}
+	message := fmt.Sprintf("this host cannot run %s; nothing was changed:\n  %s", e.Name, strings.Join(reasons, "\n  "))
+	if os.Geteuid() != 0 {
+		message += fmt.Sprintf("\nas root: %s; without root: %s",
+			printable.AsRoot("run", cmp.Or(e.File, e.Name)), printable.Plimsoll("run", "directory"))
+	}
+	return &exitError{exitHost, errors.New(message)}
 }
 
 // runStatus returns an error for the outcome of a complete run, nil for success.

@@ -19,6 +19,7 @@ import (
 	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/trial"
+	"plimsoll/internal/trial/plan"
 	"plimsoll/internal/units/plural"
 
 	"plimsoll/internal/printable"
@@ -56,10 +57,10 @@ func (a *app) resumeRun(t trial.Options, dir string, more time.Duration) (trial.
 				return []byte(f.Text), nil
 			}
 		}
-		return nil, fmt.Errorf("the run %s does not have it as it was when it began", dir)
+		return nil, fmt.Errorf("it changed since run %s began, and the run kept no copy", dir)
 	}
 	e, err := parseWith(run.Experiment.File, []byte(run.Experiment.Source),
-		experiment.Options{Open: open, Stored: true})
+		experiment.Options{Open: open})
 	if err != nil {
 		return t, &exitError{exitUsage, err}
 	}
@@ -68,7 +69,7 @@ func (a *app) resumeRun(t trial.Options, dir string, more time.Duration) (trial.
 	}
 	if more > 0 {
 		// What was left of the old budget was not enough for another block.
-		e.Budget = trial.Spent(run) + more
+		e.Budget = plan.Spent(run) + more
 	}
 	t.Experiment, t.Seed, t.Dir, t.Resume = e, run.Seed, dir, true
 	return t, nil
@@ -112,7 +113,7 @@ func (a *app) isFinished(dir string) (bool, error) {
 	fmt.Fprintf(a.stdout, `The run %s is finished: all of its %s have ended, and nothing was changed.
 What it found:
   %s
-To measure more, with so much more time:
+To measure more, in additional time:
   %s
 `,
 		run.ID, plural.Count(len(run.Trials), "trial"), printable.Plimsoll("show", dir),

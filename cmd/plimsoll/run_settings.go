@@ -120,12 +120,14 @@ func applySettings(e *experiment.Experiment, t *trial.Options, o runOptions) err
 		return err
 	}
 	unpinned := e.Unpinned(host.Online())
+	overfull := e.Overfull(host.Capacity())
 	if len(e.Mixes) == 0 {
-		return fmt.Errorf("no mix of %s fits this host: %s", e.Name, strings.Join(unpinned, "; "))
+		return fmt.Errorf("no mix of %s fits this host: %s", e.Name,
+			strings.Join(slices.Concat(unpinned, overfull), "; "))
 	}
 	e.Scaled = scale
 	experiment.AddControl(e)
-	t.LeftOut = slices.Concat(leftOut, unreached, unpinned)
+	t.LeftOut = slices.Concat(leftOut, unreached, unpinned, overfull)
 	if err := checkPreconditioning(e); err != nil {
 		return err
 	}
@@ -133,9 +135,9 @@ func applySettings(e *experiment.Experiment, t *trial.Options, o runOptions) err
 		return wrong
 	}
 	objective := o.text("objective")
-	if objective != "" && !e.AsksHowMany() {
-		return fmt.Errorf("--objective %s would change nothing: no workload of %s runs in different numbers of instances",
-			objective, e.Name)
+	if objective != "" && !e.ObjectiveDecides() {
+		return fmt.Errorf("--objective %s has no effect: no workload of %s runs in different numbers of instances, "+
+			"or, for a p99, at different rates", objective, e.Name)
 	}
 	if budget > 0 {
 		return experiment.Fit(e, budget)
@@ -143,7 +145,7 @@ func applySettings(e *experiment.Experiment, t *trial.Options, o runOptions) err
 	ends := func(m experiment.Mix) bool { return experiment.MayEndEarly(e, e.WorkloadsOf(m)...) }
 	target := o.text("precision")
 	if target != "" && !slices.ContainsFunc(e.Mixes, ends) {
-		return fmt.Errorf("--precision %s would change nothing: only a trial of more than %s that is not of a fixed time "+
+		return fmt.Errorf("--precision %s has no effect: only a trial of more than %s that is not of a fixed time "+
 			"ends at a precision, and %s has none; give it --runtime 10m, or a --budget",
 			target, stopping.DefaultRule.Min, e.Name)
 	}
@@ -186,9 +188,10 @@ func (r *settingsReader) setting(e *experiment.Experiment, o runOptions, s exper
 		}
 	}
 	var err error
-	switch {
-	case o.isOn(s.Without):
+	if o.isOn(s.Without) {
 		err = s.SetOff(e)
+	}
+	switch {
 	case o.isOn(s.Flag):
 		err = s.SetOn(e)
 	case text != "":

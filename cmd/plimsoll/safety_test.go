@@ -105,7 +105,7 @@ func TestCleanDoesNotObeyAnotherUsersJournal(t *testing.T) {
 		says string
 	}{
 		{12345, "belongs to user 12345"},
-		{0, "no run makes such a change"}, // root's own, and no better
+		{0, "a change that no run makes"}, // root's own, and no better
 	} {
 		for _, path := range []string{filepath.Join(journal, "x.jsonl"), journal} {
 			if err := os.Chown(path, test.uid, test.uid); err != nil {

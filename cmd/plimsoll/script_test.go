@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,10 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PATH", bin+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			e.Setenv(asProgram, "1")
 			e.Setenv("PLIMSOLL_STATE_DIR", filepath.Join(e.WorkDir, ".state"))
+			// The user behind sudo comes to a home of hers, too.
+			if err := errors.Join(os.Chmod(filepath.Dir(e.WorkDir), 0o711), os.Chmod(e.WorkDir, 0o711)); err != nil {
+				return err
+			}
 			recorded, err := filepath.Abs(foreign)
 			e.Setenv("FOREIGN", recorded) // files that fio wrote elsewhere
 			return err
@@ -162,7 +167,8 @@ func scriptDensity(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	run := runtest.Density(false)
 	run.ID = filepath.Base(args[0])
-	ts.Check(store.Keep(ts.MkAbs(args[0]), *run, func(result.Trial) map[string][]byte { return nil }))
+	none := func(result.Trial) map[string][]byte { return nil }
+	ts.Check(store.Keep(context.Background(), ts.MkAbs(args[0]), *run, none))
 }
 
 func scriptBelongs(ts *testscript.TestScript, neg bool, args []string) {

@@ -171,7 +171,7 @@ func TestARunOfServersThatWasKilledGoesOn(t *testing.T) {
 			t.Fatalf("the run ended (%v): %s", err, said)
 		default:
 		}
-		return p.exists("plimsoll-runs/*/artifacts/001-*/instance-0/load.ndjson")
+		return p.writes("plimsoll-runs/*", "001-*/instance-0/load.ndjson")
 	})
 	_ = cmd.Process.Kill()
 	if err := <-ended; err == nil {
@@ -263,7 +263,7 @@ func killWhenMeasured(dir, word string) string {
 // measuring returns how many instances of a trial of a run below a directory have
 // told what they did: load generators do at the end of their ramp, and at their own.
 func measuring(dir string, seq int) (instances int) {
-	trial := filepath.Join(dir, fmt.Sprintf("plimsoll-runs/*/artifacts/%03d-*", seq))
+	trial := filepath.Join(dir, fmt.Sprintf("state/work-*/trials/%03d-*", seq))
 	alone, _ := filepath.Glob(filepath.Join(trial, "load.ndjson"))
 	several, _ := filepath.Glob(filepath.Join(trial, "instance-*/load.ndjson"))
 	for _, name := range slices.Concat(alone, several) {

@@ -33,7 +33,7 @@ func TestRestoreOnSeveralDevices(t *testing.T) {
 	if err := restore(goesOn, run); err != nil {
 		t.Fatal(err)
 	}
-	if len(goesOn.Stacks) != 7 { // the control is one of them
+	if len(goesOn.Stacks) != 8 { // two controls are among them
 		t.Fatalf("%d stacks", len(goesOn.Stacks))
 	}
 	for i, s := range goesOn.Stacks {

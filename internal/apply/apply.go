@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
@@ -35,11 +36,19 @@ func Steps(ctx context.Context, t *Target) ([]Step, error) {
 	return s.plan(ctx)
 }
 
-// plan returns the steps, where all of them can be made.
+// plan returns the steps. The error has every problem that keeps a step from being made.
 func (s *scene) plan(ctx context.Context) ([]Step, error) {
-	steps, all := s.steps()
+	steps, problems := s.steps()
 	asked := map[[2]string]bool{}
 	for _, step := range steps {
+		if step.Do == makeNetwork {
+			err := s.connections[step.engine].notOwnNetwork(ctx, step.Name, s.target.Project)
+			if wrong := problem.Of(err); wrong != nil {
+				problems = append(problems, *wrong)
+			} else if err != nil {
+				return nil, err
+			}
+		}
 		if step.Do != create {
 			continue
 		}
@@ -48,19 +57,20 @@ func (s *scene) plan(ctx context.Context) ([]Step, error) {
 			continue
 		}
 		asked[[2]string{step.Engine, image}] = true
-		c := s.connections[step.engine]
-		err := c.ask(ctx, "look for image "+image, 0, func(ctx context.Context) error {
-			_, err := c.api.ImageInspect(ctx, image)
+		connection := s.connections[step.engine]
+		err := connection.ask(ctx, "look for image "+image, 0, func(ctx context.Context) error {
+			_, err := connection.api.ImageInspect(ctx, image)
 			return err
 		})
 		if isNotFound(err) {
-			all = append(all, problem.Problem{Kind: problem.Unsupported, What: fmt.Sprintf("image %s on engine %s", image,
-				step.Engine), Why: "the engine does not have it", Remedy: "docker --context " + step.Engine + " pull " + image})
+			problems = append(problems, problem.Problem{Kind: problem.Unsupported,
+				What: fmt.Sprintf("image %s on engine %s", image, step.Engine),
+				Why:  "the engine does not have it", Remedy: "docker --context " + step.Engine + " pull " + image})
 		} else if err != nil {
 			return nil, err
 		}
 	}
-	return steps, all.Err()
+	return steps, problems.Err()
 }
 
 // Apply makes the target true. report is called before each step. The journal below the state directory has each step
@@ -106,6 +116,12 @@ func Apply(ctx context.Context, t *Target, state string, report func(Step)) (err
 		}
 		report(step)
 		c := s.connections[step.engine]
+		if step.network != "" {
+			if err := c.removeNetwork(ctx, step.network); err != nil {
+				return err
+			}
+			continue
+		}
 		found, err := c.inspect(ctx, step.stands.id, t.Project)
 		if errors.Is(err, errGone) {
 			continue
@@ -126,9 +142,16 @@ func Apply(ctx context.Context, t *Target, state string, report func(Step)) (err
 // owns returns an error where the journal has steps of another plan.
 func (t *Target) owns(j *journal.Journal) error {
 	for _, e := range j.Pending() {
-		if c, ok := e.Change.(*containerChange); ok && c.Plan != t.Digest {
-			return problem.New(problem.Protected, "project "+t.Project, "another plan of it was applied in part",
-				"apply that one to its end, or take it back: plimsoll apply --undo with it")
+		plan := t.Digest
+		switch c := e.Change.(type) {
+		case *containerChange:
+			plan = c.Plan
+		case *networkChange:
+			plan = c.Plan
+		}
+		if plan != t.Digest {
+			return problem.New(problem.Protected, "project "+t.Project, "another plan of this project was applied in part",
+				"finish that apply, or take it back: plimsoll apply --undo with it")
 		}
 	}
 	return nil
@@ -152,6 +175,9 @@ func Undo(ctx context.Context, t *Target, state string, report func(what string,
 
 // make makes one step.
 func (s *scene) make(ctx context.Context, j *journal.Journal, step Step) error {
+	if step.Do == makeNetwork {
+		return s.makeNetwork(ctx, j, step)
+	}
 	t, c := s.target, s.connections[step.engine]
 	change := &containerChange{Engine: c.Engine, Project: t.Project, Plan: t.Digest, Do: step.Do, Name: step.Name}
 	if step.Do == start && step.stands == nil {
@@ -201,10 +227,18 @@ func (s *scene) make(ctx context.Context, j *journal.Journal, step Step) error {
 // create makes a container with its limits, and reads both back.
 func (s *scene) create(ctx context.Context, step Step, change *containerChange) error {
 	c := s.connections[step.engine]
-	service := &s.target.Services[step.service]
+	service, wrong := s.placed(step.service, step.engine)
+	if len(wrong) > 0 {
+		return wrong
+	}
 	options, err := s.target.creation(service, step.number, change.Token)
 	if err != nil {
 		return err
+	}
+	for _, v := range service.Volumes {
+		if err := c.ownVolume(ctx, s.target.volume(v.Name, step.number), s.target.Project); err != nil {
+			return err
+		}
 	}
 	err = c.ask(ctx, "create container "+step.Name, 0, func(ctx context.Context) error {
 		made, err := c.api.ContainerCreate(ctx, options)
@@ -237,12 +271,21 @@ func (c *connection) notLimited(container, why string) error {
 
 // start starts a container and sees that it runs, and that this host's kernel has its limits.
 func (s *scene) start(ctx context.Context, step Step, id string) error {
-	c := s.connections[step.engine]
+	c, service := s.connections[step.engine], &s.target.Services[step.service]
+	if err := s.await(ctx, service); err != nil {
+		return err
+	}
+	if err := s.join(ctx, step, id); err != nil {
+		return err
+	}
+	if err := s.copyFiles(ctx, step, id); err != nil {
+		return err
+	}
 	if err := c.start(ctx, id); err != nil {
 		return err
 	}
 	found, err := c.container(ctx, id)
-	if err != nil {
+	if err != nil || completed(service, found.State) {
 		return err
 	}
 	if found.State == nil || !found.State.Running {
@@ -253,13 +296,12 @@ func (s *scene) start(ctx context.Context, step Step, id string) error {
 		return fmt.Errorf("engine %s: container %s ended at once, with exit code %d: docker --context %s logs %s",
 			c.Name, step.Name, code, c.Name, step.Name)
 	}
-	limits := s.target.Services[step.service].Limits
-	kernel, err := c.readHeld(found.ID, found.State.Pid, limits.Device)
+	kernel, err := c.readHeld(found.ID, found.State.Pid, service.Limits.Device)
 	if err != nil {
-		return err
+		return c.startedOnce(ctx, service, id, err)
 	}
-	why, _ := kernel.differs(limits)
-	return c.notLimited(step.Name, why)
+	why, _ := kernel.differs(service.Limits)
+	return c.startedOnce(ctx, service, id, c.notLimited(step.Name, why))
 }
 
 // creation returns what the engine is asked to make.
@@ -279,7 +321,9 @@ func (t *Target) creation(s *Service, number int, token string) (client.Containe
 	}
 	slices.Sort(made.Env)
 	host := &container.HostConfig{Resources: resources(s.Limits), Init: &s.Init, ReadonlyRootfs: s.ReadOnly,
-		CapDrop: s.CapDrop, NetworkMode: container.NetworkMode(s.Network)}
+		CapDrop: s.CapDrop, NetworkMode: container.NetworkMode(s.Network), ExtraHosts: s.ExtraHosts, ShmSize: s.ShmBytes,
+		Sysctls: s.Sysctls}
+	s.furnish(made, host)
 	if s.Restart != "" {
 		name, most, err := restart(s.Restart)
 		if err != nil {
@@ -287,12 +331,9 @@ func (t *Target) creation(s *Service, number int, token string) (client.Containe
 		}
 		host.RestartPolicy = container.RestartPolicy{Name: name, MaximumRetryCount: most}
 	}
-	for _, path := range s.Tmpfs {
-		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeTmpfs, Target: path})
-	}
 	for _, v := range s.Volumes {
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Target: v.Target, ReadOnly: v.ReadOnly,
-			Source: fmt.Sprintf("%s_%s-%d", t.Project, v.Name, number)})
+			Source: t.volume(v.Name, number)})
 	}
 	for _, p := range s.Ports {
 		port, ok := network.PortFrom(p.Target, network.IPProtocol(p.Protocol))
@@ -316,12 +357,47 @@ func (t *Target) creation(s *Service, number int, token string) (client.Containe
 		made.ExposedPorts[port] = struct{}{}
 		host.PortBindings[port] = append(host.PortBindings[port], binding)
 	}
-	return client.ContainerCreateOptions{Name: t.name(s.Name, number), Config: made, HostConfig: host}, nil
+	options := client.ContainerCreateOptions{Name: t.name(s.Name, number), Config: made, HostConfig: host}
+	if len(s.Networks) > 0 {
+		name := t.networkOf(s.Networks[0])
+		host.NetworkMode = container.NetworkMode(name)
+		options.NetworkingConfig = &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{
+			name: endpoint(s.Networks[0])}}
+	}
+	return options, nil
 }
 
-// resources are limits as an engine has them. There is no swap on top of the memory.
+// furnish sets what gives a container no rights and no limits of the plan.
+func (s *Service) furnish(made *container.Config, host *container.HostConfig) {
+	made.Tty, made.OpenStdin = s.Terminal, s.Stdin
+	if h := s.Healthcheck; h != nil {
+		duration := func(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+		made.Healthcheck = &container.HealthConfig{Test: h.Test, Interval: duration(h.Interval),
+			Timeout: duration(h.Timeout), StartPeriod: duration(h.StartPeriod), StartInterval: duration(h.StartInterval),
+			Retries: h.Retries}
+	}
+	if s.NoNewPrivileges {
+		host.SecurityOpt = []string{"no-new-privileges"}
+	}
+	if s.Logging != nil {
+		host.LogConfig = container.LogConfig{Type: s.Logging.Driver, Config: s.Logging.Options}
+	}
+	host.CPUShares = s.CPUShares
+	for _, u := range s.Ulimits {
+		host.Ulimits = append(host.Ulimits, &container.Ulimit{Name: u.Name, Soft: u.Soft, Hard: u.Hard})
+	}
+	for _, t := range s.Tmpfs {
+		if host.Tmpfs == nil {
+			host.Tmpfs = map[string]string{}
+		}
+		path, options, _ := strings.Cut(t, ":")
+		host.Tmpfs[path] = options
+	}
+}
+
+// resources are limits as an engine has them. Without a limit of both there is no swap on top of the memory.
 func resources(l Limits) container.Resources {
-	r := container.Resources{Memory: l.MemoryBytes, MemorySwap: l.MemoryBytes, NanoCPUs: l.NanoCPUs}
+	r := container.Resources{Memory: l.MemoryBytes, MemorySwap: cmp.Or(l.SwapBytes, l.MemoryBytes), NanoCPUs: l.NanoCPUs}
 	if l.Pids > 0 {
 		r.PidsLimit = &l.Pids
 	}
@@ -346,8 +422,8 @@ func differs(have, want container.Resources) string {
 
 // ioDiffers is differs for the limits of I/O.
 func ioDiffers(have, want container.Resources) string {
-	text := func(all []*blkiodev.ThrottleDevice) (text string) {
-		for _, t := range all {
+	text := func(devices []*blkiodev.ThrottleDevice) (text string) {
+		for _, t := range devices {
 			if t != nil {
 				text += fmt.Sprintf("%s:%d ", t.Path, t.Rate)
 			}
@@ -368,10 +444,10 @@ func unlike[T comparable](limit string, have, want T) string {
 }
 
 // restart reads a restart policy, which check has seen.
-func restart(text string) (name container.RestartPolicyMode, most int, err error) {
+func restart(text string) (name container.RestartPolicyMode, retries int, err error) {
 	before, after, counted := strings.Cut(text, ":")
 	if counted {
-		most, err = strconv.Atoi(after)
+		retries, err = strconv.Atoi(after)
 	}
-	return container.RestartPolicyMode(before), most, err
+	return container.RestartPolicyMode(before), retries, err
 }

@@ -35,6 +35,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if role := os.Getenv(talkVariable); role != "" {
+		talkAs(role)
+	}
 	if os.Getenv(sleepVariable) != "" {
 		time.Sleep(time.Hour)
 		os.Exit(0)
@@ -129,13 +132,13 @@ func load(t *testing.T, api *client.Client) {
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	said, err := api.ImageImport(t.Context(), client.ImageImportSource{Source: &image, SourceName: "-"}, "app:1",
+	output, err := api.ImageImport(t.Context(), client.ImageImportSource{Source: &image, SourceName: "-"}, "app:1",
 		client.ImageImportOptions{Changes: []string{`ENTRYPOINT ["/app"]`, "ENV " + sleepVariable + "=1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = io.Copy(io.Discard, said)
-	if err := errors.Join(err, said.Close()); err != nil {
+	_, err = io.Copy(io.Discard, output)
+	if err := errors.Join(err, output.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -174,25 +177,26 @@ func web() Service {
 // stands lists the containers of each engine: NAME=STATE/MEMORY.
 func (b *bench) stands(t *testing.T) string {
 	t.Helper()
-	var all []string
+	var containers []string
 	for i, api := range b.apis {
 		listed, err := api.ContainerList(context.Background(), client.ContainerListOptions{All: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var here []string
+		var onEngine []string
 		for _, c := range listed.Items {
 			found, err := api.ContainerInspect(context.Background(), c.ID, client.ContainerInspectOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			here = append(here, fmt.Sprintf("%s%s=%s/%d", b.engines[i].Name, found.Container.Name, found.Container.State.Status,
+			onEngine = append(onEngine, fmt.Sprintf("%s%s=%s/%d", b.engines[i].Name, found.Container.Name,
+				found.Container.State.Status,
 				found.Container.HostConfig.Memory>>20))
 		}
-		slices.Sort(here)
-		all = append(all, here...)
+		slices.Sort(onEngine)
+		containers = append(containers, onEngine...)
 	}
-	return strings.Join(all, " ")
+	return strings.Join(containers, " ")
 }
 
 func (b *bench) apply(t *testing.T, target *Target) (done []string) {
@@ -296,34 +300,34 @@ func TestAKilledApplyIsTakenBackOrFinished(t *testing.T) {
 	}
 	after := b.target(t, changed, 1, 1)
 	const stood, planned = "a/shop-web-1=running/64", "a/shop-web-1=running/128 b/shop-web-2=running/128"
-	for _, at := range []string{"1:intent", "1:made", "2:intent", "2:made", "3:intent", "3:made", "0:committed"} {
+	for _, point := range []string{"1:intent", "1:made", "2:intent", "2:made", "3:intent", "3:made", "0:committed"} {
 		b.apply(t, before)
 		killed := exec.CommandContext(t.Context(), os.Args[0])
-		killed.Env = append(os.Environ(), childVariable+"="+file, journal.CrashVariable+"="+at)
-		said, err := killed.CombinedOutput()
+		killed.Env = append(os.Environ(), childVariable+"="+file, journal.CrashVariable+"="+point)
+		output, err := killed.CombinedOutput()
 		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != -1 {
-			t.Fatalf("%s: it was not killed: %v\n%s", at, err, said)
+			t.Fatalf("%s: it was not killed: %v\n%s", point, err, output)
 		}
-		if at != "0:committed" {
+		if point != "0:committed" {
 			if err := Apply(t.Context(), before, b.state, func(Step) {}); err == nil {
-				t.Errorf("%s: another plan was applied on top", at)
+				t.Errorf("%s: another plan was applied on top", point)
 			}
 			if _, err := Undo(t.Context(), before, b.state, nil); err == nil {
-				t.Errorf("%s: another plan was taken back", at)
+				t.Errorf("%s: another plan was taken back", point)
 			}
 			if _, err := Undo(t.Context(), after, b.state, nil); err != nil {
-				t.Errorf("%s: %v", at, err)
+				t.Errorf("%s: %v", point, err)
 			}
 			if got := b.stands(t); got != stood {
-				t.Errorf("%s: taken back, there stand %s", at, got)
+				t.Errorf("%s: taken back, there stand %s", point, got)
 			}
-			if _, err := killedAgain(t, file, at); err == nil {
-				t.Fatalf("%s: it was not killed", at)
+			if _, err := killedAgain(t, file, point); err == nil {
+				t.Fatalf("%s: it was not killed", point)
 			}
 		}
 		b.apply(t, after)
 		if got := b.stands(t); got != planned {
-			t.Errorf("%s: finished, there stand %s", at, got)
+			t.Errorf("%s: finished, there stand %s", point, got)
 		}
 	}
 }
@@ -345,7 +349,7 @@ func TestWhatIsProtected(t *testing.T) {
 		change func(*Service)
 		want   string
 	}{
-		"name":  {func(*Service) {}, "not of this project"},
+		"name":  {func(*Service) {}, "a container of another project"},
 		"image": {func(s *Service) { s.Image = "none:1" }, "docker --context a pull none:1"},
 	} {
 		s := web()
@@ -405,14 +409,15 @@ func TestAttackEngine(t *testing.T) {
 				}
 				w.Header().Set("Content-Type", "application/json")
 				w.Header().Set("Api-Version", "1.41")
-				for _, end := range []string{"/containers/create", "/images/app:1/json", "/containers/json", "/info", "/json"} {
+				for _, end := range []string{"/containers/create", "/images/app:1/json", "/containers/json", "/networks", "/info",
+					"/json"} {
 					if !strings.HasSuffix(r.URL.Path, end) {
 						continue
 					}
 					answer := test.answers[end]
 					if answer == "" {
 						answer = map[string]string{"/info": `{"ID":"X","NCPU":2,"MemTotal":1000000000}`,
-							"/containers/json": "[]"}[end]
+							"/containers/json": "[]", "/networks": "[]"}[end]
 					}
 					if r.Method == http.MethodPost {
 						w.WriteHeader(http.StatusCreated)

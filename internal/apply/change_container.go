@@ -52,7 +52,7 @@ func (c *containerChange) Prepare() error { return nil }
 
 // Check implements journal.Change.
 func (c *containerChange) Check(s journal.Scope) error {
-	all := []error{
+	problems := []error{
 		s.OneOf("step of a plan", c.Do, create, limit, start, setAside),
 		s.OneOf("journal of a project", s.Run(), journalPrefix+c.Project),
 		s.Matches("project", c.Project, projectName),
@@ -60,33 +60,26 @@ func (c *containerChange) Check(s journal.Scope) error {
 		s.Matches("engine's name", c.Engine.Name, plainName),
 	}
 	if err := checkHost(c.Engine.Host); err != nil {
-		all = append(all, s.Foreign("%w", err))
+		problems = append(problems, s.Foreign("%w", err))
 	}
 	if !strings.HasPrefix(c.Name, c.Project+"-") {
-		all = append(all, s.Foreign("container %q is not named as one of project %s", c.Name, c.Project))
+		problems = append(problems, s.Foreign("container %q is not named as one of project %s", c.Name, c.Project))
 	}
 	if c.Do == create {
-		all = append(all, s.Matches("token", c.Token, tokenShape))
+		problems = append(problems, s.Matches("token", c.Token, tokenShape))
 	} else {
-		all = append(all, s.Matches("container's ID", c.ID, containerID))
+		problems = append(problems, s.Matches("container's ID", c.ID, containerID))
 	}
-	return errors.Join(all...)
+	return errors.Join(problems...)
 }
 
 // Undo implements journal.Change. A container that is gone, or that is not the project's any more, is left alone.
 func (c *containerChange) Undo(ctx context.Context, _ string) error {
-	e, err := c.Engine.connect()
+	e, err := c.Engine.connectAgain(ctx)
 	if err != nil {
 		return err
 	}
 	defer e.api.Close()
-	is, err := e.describe(ctx)
-	if err != nil {
-		return err
-	}
-	if is.Engine.ID != c.Engine.ID {
-		return fmt.Errorf("engine %s: the one at %s has another ID than when it was changed", c.Engine.Name, c.Engine.Host)
-	}
 	if c.Do == create {
 		return c.undoCreate(ctx, e)
 	}
@@ -113,6 +106,22 @@ func (c *containerChange) Undo(ctx context.Context, _ string) error {
 		}
 	}
 	return nil
+}
+
+// connectAgain connects to the engine that a step was made on, and sees that it is the same.
+func (e Engine) connectAgain(ctx context.Context) (*connection, error) {
+	c, err := e.connect()
+	if err != nil {
+		return nil, err
+	}
+	is, err := c.describe(ctx)
+	if err == nil && is.Engine.ID != e.ID {
+		err = fmt.Errorf("engine %s: the one at %s has another ID than when it was changed", e.Name, e.Host)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.api.Close())
+	}
+	return c, nil
 }
 
 func (c *containerChange) undoCreate(ctx context.Context, e *connection) error {

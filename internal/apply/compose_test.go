@@ -24,7 +24,7 @@ volumes: {data: {}}
 `
 
 func TestComposeIsRead(t *testing.T) {
-	p, err := ReadCompose(t.Context(), "compose.yaml", []byte(twoServices), nil)
+	p, err := ReadCompose(t.Context(), "compose.yaml", []byte(twoServices), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,12 +62,12 @@ func TestAttackCompose(t *testing.T) {
 		return "name: shop\nservices:\n  web:\n    image: app:1\n    labels: {plimsoll.class: C}\n    " + more + "\n"
 	}
 	for name, test := range map[string]struct{ text, want string }{
-		"bind":       {service("volumes: ['/:/host']"), "path of the host"},
-		"bind, long": {service("volumes: [{type: bind, source: /etc, target: /x}]"), "path of the host"},
+		"bind":       {service("volumes: ['/:/host']"), "paths of the host"},
+		"bind, long": {service("volumes: [{type: bind, source: /etc, target: /x}]"), "paths of the host"},
 		"bind by a volume": {service("volumes: ['data:/x']") +
 			"volumes: {data: {driver_opts: {type: none, o: bind, device: /}}}", `"driver_opts"`},
 		"another's volume":  {service("volumes: ['data:/x']") + "volumes: {data: {name: other_data}}", `"name"`},
-		"socket":            {service("volumes: ['/var/run/docker.sock:/x']"), "path of the host"},
+		"socket":            {service("volumes: ['/var/run/docker.sock:/x']"), "paths of the host"},
 		"privileged":        {service("privileged: true"), "rights of root"},
 		"cap_add":           {service("cap_add: [ALL]"), `"cap_add"`},
 		"devices":           {service("devices: ['/dev/vda:/dev/vda']"), `"devices"`},
@@ -85,8 +85,42 @@ func TestAttackCompose(t *testing.T) {
 		"label_file":        {service("label_file: " + secret), `"label_file"`},
 		"extends":           {service("extends: {file: " + secret + ", service: x}"), `"extends"`},
 		"include":           {service("") + "include: [" + secret + "]", `"include"`},
-		"secrets":           {service("") + "secrets: {s: {file: " + secret + "}}", `"secrets"`},
-		"build":             {service("build: ."), `"build"`},
+		"secrets":           {service("secrets: [s]") + "secrets: {s: {file: " + secret + "}}", `"secrets"`},
+		"configs":           {service("configs: [s]") + "configs: {s: {file: " + secret + "}}", `"configs"`},
+		"secret of Swarm":   {service("secrets: [s]") + "secrets: {s: {external: true}}", `"external"`},
+		"secret of the environment": {service("secrets: [s]") + "secrets: {s: {environment: PLIMSOLL_SECRET}}",
+			"has no value"},
+		"build":              {strings.Replace(service("build: ."), "image: app:1", "user: x", 1), `"build"`},
+		"network outside":    {service("networks: [n]") + "networks: {n: {external: true}}", `"external"`},
+		"network of another": {service("networks: [n]") + "networks: {n: {driver: host}}", `driver "host"`},
+		"interface":          {service("networks: [n]") + "networks: {n: {driver: macvlan}}", `driver "macvlan"`},
+		"bridge's options": {service("networks: [n]") +
+			"networks: {n: {driver_opts: {com.docker.network.bridge.name: docker0}}}", `"driver_opts"`},
+		"address":           {service("networks: {n: {ipv4_address: 10.0.0.1}}") + "networks: {n: {}}", `"ipv4_address"`},
+		"name of a network": {service("networks: {n: {aliases: ['x y']}}") + "networks: {n: {}}", `"x y"`},
+		"outside volume":    {service("volumes: ['data:/x']") + "volumes: {data: {external: true}}", `"external"`},
+		"volume's driver":   {service("volumes: ['data:/x']") + "volumes: {data: {driver: evil}}", `driver "evil"`},
+		"GPUs": {service("deploy: {resources: {reservations: {devices: [{capabilities: [gpu]}]}}}"),
+			`"devices"`},
+		"gpus":               {service("gpus: all"), `"gpus"`},
+		"device rules":       {service("device_cgroup_rules: ['b 8:* rmw']"), `"device_cgroup_rules"`},
+		"annotations":        {service("annotations: {run.oci.keep_original_groups: '1'}"), `"annotations"`},
+		"sysctl of the host": {service("sysctls: {vm.swappiness: 1}"), `sysctl "vm.swappiness"`},
+		"sysctl's path":      {service("sysctls: {net/../vm/swappiness: 1}"), "sysctl"},
+		"priority":           {service("ulimits: {rtprio: 99}"), `ulimit "rtprio"`},
+		"OOM":                {service("oom_score_adj: -1000"), `"oom_score_adj"`},
+		"OOM off":            {service("oom_kill_disable: true"), `"oom_kill_disable"`},
+		"log to a socket":    {service("logging: {driver: syslog, options: {syslog-address: 'unix:///run/x'}}"), `"syslog"`},
+		"log option":         {service("logging: {driver: json-file, options: {cache-disabled: 'x'}}"), `"cache-disabled"`},
+		"tmpfs option":       {service("tmpfs: ['/x:exec,dev']"), "tmpfs"},
+		"swap":               {service("mem_limit: 1g\n    memswap_limit: 512m"), "memswap_limit"},
+		"hosts":              {service("extra_hosts: ['a b:1.2.3.4']"), "extra_hosts"},
+		"label of Compose": {strings.Replace(service(""), "class: C", "class: C, com.docker.compose.project: other", 1),
+			"one of Docker's own"},
+		"provider":         {service("provider: {type: evil}"), `"provider"`},
+		"seccomp, long":    {service("security_opt: ['no-new-privileges:true', 'apparmor:unconfined']"), "apparmor"},
+		"ring":             {service("depends_on: [web]"), "web"},
+		"nested variables": {service("hostname: " + strings.Repeat("${A:-", 5000) + strings.Repeat("}", 5000)), "nested"},
 		"own label": {strings.Replace(service(""), "class: C", "class: C, plimsoll.project: other", 1),
 			"one of Plimsoll's own"},
 		"environment":      {service("environment: [PLIMSOLL_SECRET]"), "has no value"},
@@ -100,12 +134,12 @@ func TestAttackCompose(t *testing.T) {
 		"two documents":    {service("") + "---\nservices: {x: {image: y, privileged: true}}", "more than one document"},
 		"reset":            {service("privileged: !reset true"), ""},
 		"one port for two": {service("ports: ['80:80']\n    scale: 2"), "would be published"},
-		"shared volume": {service("volumes: ['data:/x']") +
+		"shared volume": {service("volumes: ['data:/x']\n    scale: 2") +
 			"  db: {image: x, labels: {plimsoll.class: C}, volumes: ['data:/x']}\n" +
 			"volumes: {data: {}}", "of services"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := ReadCompose(t.Context(), "compose.yaml", []byte(test.text), nil)
+			p, err := ReadCompose(t.Context(), "compose.yaml", []byte(test.text), nil, nil)
 			if test.want == "" {
 				if err != nil || len(p.Services) != 1 {
 					t.Errorf("%+v, %v", p, err)

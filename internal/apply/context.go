@@ -45,13 +45,13 @@ func checkHost(host string) error {
 
 // Contexts returns engines by the names of Docker contexts, without their IDs. The context "default" is the engine
 // of DOCKER_HOST, or the one of /var/run/docker.sock.
-func Contexts(names []string) (all []Engine, err error) {
+func Contexts(names []string) (engines []Engine, err error) {
 	for _, name := range names {
 		e := Engine{Name: name, Host: cmp.Or(os.Getenv("DOCKER_HOST"), "unix:///var/run/docker.sock")}
 		switch {
 		case !plainName.MatchString(name):
 			return nil, problem.New(problem.Invalid, fmt.Sprintf("context %q", name), "this is no name", "")
-		case slices.ContainsFunc(all, func(other Engine) bool { return other.Name == name }):
+		case slices.ContainsFunc(engines, func(other Engine) bool { return other.Name == name }):
 			return nil, problem.New(problem.Invalid, "context "+name, "it is named twice", "")
 		case name != "default":
 			if e.Host, err = contextHost(name); err != nil {
@@ -61,9 +61,9 @@ func Contexts(names []string) (all []Engine, err error) {
 		if err := checkHost(e.Host); err != nil {
 			return nil, fmt.Errorf("context %s: %w", name, err)
 		}
-		all = append(all, e)
+		engines = append(engines, e)
 	}
-	return all, nil
+	return engines, nil
 }
 
 // mostContext is more than any file of a context has.

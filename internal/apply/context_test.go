@@ -99,7 +99,7 @@ func TestContextsOfTLS(t *testing.T) {
 
 	for name, test := range map[string]struct {
 		ca, cert, key []byte
-		more, want    string
+		extra, want   string
 	}{
 		"good":               {ca: ours.pem, cert: certificate, key: key},
 		"another authority":  {ca: other.pem, cert: certificate, key: key, want: "unknown authority"},
@@ -108,13 +108,13 @@ func TestContextsOfTLS(t *testing.T) {
 		"no authority":       {cert: certificate, key: key, want: "no certificates for TLS"},
 		"empty authority":    {ca: []byte("x"), cert: certificate, key: key, want: "has no certificate"},
 		"key of another":     {ca: ours.pem, cert: certificate, key: strangeKey, want: "certificate and key"},
-		"nothing is checked": {ca: ours.pem, cert: certificate, key: key, more: `,"SkipTLSVerify":true`, want: "skip-tls"},
+		"nothing is checked": {ca: ours.pem, cert: certificate, key: key, extra: `,"SkipTLSVerify":true`, want: "skip-tls"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv("DOCKER_CONFIG", dir)
 			writeContext(t, dir, "meta", "west", "meta.json",
-				fmt.Appendf(nil, `{"Name":"west","Endpoints":{"docker":{"Host":%q%s}}}`, address, test.more))
+				fmt.Appendf(nil, `{"Name":"west","Endpoints":{"docker":{"Host":%q%s}}}`, address, test.extra))
 			for file, text := range map[string][]byte{"ca.pem": test.ca, "cert.pem": test.cert, "key.pem": test.key} {
 				if text != nil {
 					writeContext(t, dir, "tls", "west", "docker/"+file, text)

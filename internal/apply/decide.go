@@ -83,54 +83,54 @@ type watchedContainer struct {
 	engine string
 	since  time.Time // what stands on its engine has been the same
 	looks  []looked  // since then, and not before the time that a limit is broken for
-	above  bool      // in the last look that knew its p99
+	broken bool      // in the last look that knew its p99
 	moved  time.Time
 	left   map[string]time.Time // engines where its limit broke
 }
 
 type looked struct {
-	at    time.Time
-	known bool
-	above bool
+	time   time.Time
+	known  bool
+	broken bool
 }
 
 // NewKeeper returns a Keeper that has seen nothing.
 func NewKeeper(r Rules) *Keeper { return &Keeper{rules: r, watched: map[string]*watchedContainer{}} }
 
-// Decide decides about the containers of a look, in its order. At most one of them is moved: the others are looked at
-// anew where it was and where it goes.
-func (k *Keeper) Decide(l Look) []Decision {
-	now := l.Time
+// Decide decides about the containers of a look, in its order. At most one container is moved: the others are looked at
+// again afterwards.
+func (k *Keeper) Decide(look Look) []Decision {
+	now := look.Time
 	if now.Before(k.last) {
 		now = k.last // the clock was set back: nothing is younger by that
 	}
 	if now.Sub(k.last) > k.rules.BrokenFor {
 		for _, w := range k.watched {
-			w.looks, w.since = nil, now // nobody looked meanwhile
+			w.looks, w.since = nil, now // there was no look meanwhile
 		}
 	}
 	k.last = now
 	k.moves = slices.DeleteFunc(k.moves, func(at time.Time) bool { return now.Sub(at) >= budgetTime })
-	all := make([]Decision, len(l.Containers))
-	worst, most := -1, 0.0
-	for i := range l.Containers {
-		o := &l.Containers[i]
-		w := k.remember(o, now)
-		all[i] = k.judge(o, w, now)
-		if by := o.P99 / o.Limit; all[i].Do == Move && by > most {
-			worst, most = i, by
+	decisions := make([]Decision, len(look.Containers))
+	worst, highest := -1, 0.0
+	for i := range look.Containers {
+		container := &look.Containers[i]
+		watched := k.remember(container, now)
+		decisions[i] = k.judge(container, watched, now)
+		if ratio := container.P99 / container.Limit; decisions[i].Do == Move && ratio > highest {
+			worst, highest = i, ratio
 		}
 	}
-	for i := range all {
-		if all[i].Do == Move && i != worst {
-			all[i] = Decision{Do: Refuse, Container: all[i].Container, From: all[i].From,
-				Why: all[worst].Container + " is moved first"}
+	for i := range decisions {
+		if decisions[i].Do == Move && i != worst {
+			decisions[i] = Decision{Do: Refuse, Container: decisions[i].Container, From: decisions[i].From,
+				Why: decisions[worst].Container + " is moved first"}
 		}
 	}
 	if worst >= 0 {
-		k.move(all[worst], now)
+		k.move(decisions[worst], now)
 	}
-	return all
+	return decisions
 }
 
 // remember adds a look to what is known of a container.
@@ -141,82 +141,83 @@ func (k *Keeper) remember(o *Observed, now time.Time) *watchedContainer {
 		k.watched[o.Name] = w
 	}
 	if w.engine != o.Engine {
-		w.engine, w.since, w.looks, w.above = o.Engine, now, nil, false
+		w.engine, w.since, w.looks, w.broken = o.Engine, now, nil, false
 	}
 	if o.P99 > 0 {
-		w.above = o.P99 > o.Limit || w.above && o.P99 > margin*o.Limit
+		w.broken = o.P99 > o.Limit || w.broken && o.P99 > margin*o.Limit
 	}
-	w.looks = append(w.looks, looked{now, o.P99 > 0, o.P99 > 0 && w.above})
-	w.looks = slices.DeleteFunc(w.looks, func(l looked) bool { return now.Sub(l.at) > k.rules.BrokenFor })
+	w.looks = append(w.looks, looked{now, o.P99 > 0, o.P99 > 0 && w.broken})
+	w.looks = slices.DeleteFunc(w.looks, func(l looked) bool { return now.Sub(l.time) > k.rules.BrokenFor })
 	return w
 }
 
-// judge decides about a container as if it were the only one.
-func (k *Keeper) judge(o *Observed, w *watchedContainer, now time.Time) Decision {
-	d := Decision{Do: Stay, Container: o.Name, From: o.Engine}
-	known, above := 0, 0
-	for _, l := range w.looks {
+// judge decides about one container, whatever the decisions about others are.
+func (k *Keeper) judge(container *Observed, watched *watchedContainer, now time.Time) Decision {
+	decision := Decision{Do: Stay, Container: container.Name, From: container.Engine}
+	known, broken := 0, 0
+	for _, l := range watched.looks {
 		if l.known {
 			known++
 		}
-		if l.above {
-			above++
+		if l.broken {
+			broken++
 		}
 	}
-	limit := units.Latency(1e9 * o.Limit)
+	limit := units.Latency(1e9 * container.Limit)
 	switch {
 	case known == 0:
-		d.Why = "its p99 is not known: it hardly does I/O, or is not seen"
-		return d
-	case above == 0:
-		d.Why = "its p99 keeps to the limit of " + limit
-		return d
+		decision.Why = "its p99 is not known: it hardly does I/O, or is not seen"
+		return decision
+	case broken == 0:
+		decision.Why = "its p99 keeps to the limit of " + limit
+		return decision
 	}
-	seen := fmt.Sprintf("its p99 is above %s in %d of %s", limit, above, plural.Count(known, "look"))
+	seen := fmt.Sprintf("its p99 is above %s in %d of %s", limit, broken, plural.Count(known, "look"))
 	switch {
-	case now.Sub(w.since) < k.rules.BrokenFor || known < fewestLooks || 2*known < len(w.looks):
-		d.Why = seen + ", which is not known for long enough"
-		return d
-	case float64(above) < brokenShare*float64(known) || !w.looks[len(w.looks)-1].above:
-		d.Why = seen + ", which is not often enough"
-		return d
+	case now.Sub(watched.since) < k.rules.BrokenFor || known < fewestLooks || 2*known < len(watched.looks):
+		decision.Why = seen + ", which is not known for long enough"
+		return decision
+	case float64(broken) < brokenShare*float64(known) || !watched.looks[len(watched.looks)-1].broken:
+		decision.Why = seen + ", which is not often enough"
+		return decision
 	}
-	d.Do, d.Why = Refuse, seen+", and "
-	switch wait := k.rules.Cooldown - now.Sub(w.moved); {
-	case o.Volumes:
-		d.Why += "its volumes are here: a move copies no data"
-		return d
-	case !w.moved.IsZero() && wait > 0:
-		d.Why += fmt.Sprintf("it was moved %s ago: the cooldown is %s", now.Sub(w.moved).Round(time.Second), k.rules.Cooldown)
-		return d
+	decision.Do, decision.Why = Refuse, seen+", and "
+	switch wait := k.rules.Cooldown - now.Sub(watched.moved); {
+	case container.Volumes:
+		decision.Why += "its volumes are here: a move copies no data"
+		return decision
+	case !watched.moved.IsZero() && wait > 0:
+		decision.Why += fmt.Sprintf("it was moved %s ago: the cooldown is %s", now.Sub(watched.moved).Round(time.Second),
+			k.rules.Cooldown)
+		return decision
 	case len(k.moves) >= k.rules.Budget:
-		d.Why += fmt.Sprintf("the budget of %s in an hour is spent", plural.Count(k.rules.Budget, "move"))
-		return d
+		decision.Why += fmt.Sprintf("the budget of %s in an hour is spent", plural.Count(k.rules.Budget, "move"))
+		return decision
 	}
 	var best *Room
 	why := "there is no other engine"
-	for i := range o.Rooms {
-		r := &o.Rooms[i]
-		left, broke := w.left[r.Engine]
+	for i := range container.Rooms {
+		room := &container.Rooms[i]
+		left, broke := watched.left[room.Engine]
 		switch {
-		case r.Engine == o.Engine:
+		case room.Engine == container.Engine:
 		case broke && now.Sub(left) < returnAfter:
-			why = "it broke on " + r.Engine + ", too"
-		case r.Full != "":
-			why = r.Engine + " has no room: " + r.Full
-		case r.P99 <= 0 || r.P99 > margin*o.Limit:
-			why = fmt.Sprintf("on %s its p99 would be %s, too near to the limit", r.Engine, units.Latency(1e9*r.P99))
-		case best == nil || cmp.Or(cmp.Compare(r.P99, best.P99), cmp.Compare(r.Engine, best.Engine)) < 0:
-			best = r
+			why = "it broke on " + room.Engine + ", too"
+		case room.Full != "":
+			why = room.Engine + " has no room: " + room.Full
+		case room.P99 <= 0 || room.P99 > margin*container.Limit:
+			why = fmt.Sprintf("on %s its p99 would be %s, too near to the limit", room.Engine, units.Latency(1e9*room.P99))
+		case best == nil || cmp.Or(cmp.Compare(room.P99, best.P99), cmp.Compare(room.Engine, best.Engine)) < 0:
+			best = room
 		}
 	}
 	if best == nil {
-		d.Why += why
-		return d
+		decision.Why += why
+		return decision
 	}
-	d.Do, d.To = Move, best.Engine
-	d.Why += fmt.Sprintf("on %s it would be %s, by the model", best.Engine, units.Latency(1e9*best.P99))
-	return d
+	decision.Do, decision.To = Move, best.Engine
+	decision.Why += fmt.Sprintf("on %s it would be %s, by the model", best.Engine, units.Latency(1e9*best.P99))
+	return decision
 }
 
 // move remembers a move. What stands on both engines differs from now on.
@@ -227,7 +228,7 @@ func (k *Keeper) move(d Decision, now time.Time) {
 	moved.engine = d.To
 	for _, w := range k.watched {
 		if w.engine == d.From || w.engine == d.To {
-			w.since, w.looks, w.above = now, nil, false
+			w.since, w.looks, w.broken = now, nil, false
 		}
 	}
 }

@@ -21,10 +21,10 @@ var testStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // world is containers on engines, whose p99s a test makes.
 type world struct {
-	at     map[string]string
-	now    time.Time
-	places []string
-	moves  []string
+	engineOf map[string]string
+	now      time.Time
+	places   []string
+	moves    []string
 }
 
 func (w *world) look(
@@ -35,21 +35,21 @@ func (w *world) look(
 	t.Helper()
 	l := Look{Time: w.now}
 	for _, name := range w.places {
-		o := observe(name, w.at[name])
-		o.Name, o.Engine = name, w.at[name]
+		o := observe(name, w.engineOf[name])
+		o.Name, o.Engine = name, w.engineOf[name]
 		l.Containers = append(l.Containers, o)
 	}
-	all := decide(l)
-	for _, d := range all {
+	decisions := decide(l)
+	for _, d := range decisions {
 		if d.Why == "" {
 			t.Errorf("%+v has no reason", d)
 		}
 		if d.Do == Move {
-			w.at[d.Container] = d.To
+			w.engineOf[d.Container] = d.To
 			w.moves = append(w.moves, fmt.Sprintf("%s %s>%s", d.Container, d.From, d.To))
 		}
 	}
-	return all
+	return decisions
 }
 
 func rooms(engines ...string) (all []Room) {
@@ -95,7 +95,7 @@ func TestABrokenLimitMovesItsContainerOnce(t *testing.T) {
 			if test.rules != nil {
 				test.rules(&rules)
 			}
-			w := &world{at: map[string]string{"x": "a"}, now: testStart, places: []string{"x"}}
+			w := &world{engineOf: map[string]string{"x": "a"}, now: testStart, places: []string{"x"}}
 			k := NewKeeper(rules)
 			var last []Decision
 			for range 240 {
@@ -125,7 +125,7 @@ func TestABrokenLimitMovesItsContainerOnce(t *testing.T) {
 func TestNoiseMovesNothing(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		w := &world{at: map[string]string{"x": "a"}, now: testStart, places: []string{"x"}}
+		w := &world{engineOf: map[string]string{"x": "a"}, now: testStart, places: []string{"x"}}
 		k := NewKeeper(testRules)
 		for i := range 500 {
 			w.look(t, k.Decide, func(string, string) Observed {
@@ -152,14 +152,14 @@ func TestDecisionsKeepTheirRules(t *testing.T) {
 		rules := Rules{BrokenFor: time.Duration(1+random.IntN(10)) * time.Minute,
 			Cooldown: time.Duration(random.IntN(90)) * time.Minute, Budget: random.IntN(4)}
 		engines := []string{"a", "b", "c", "d"}[:2+random.IntN(3)]
-		w := &world{at: map[string]string{}, now: testStart}
+		w := &world{engineOf: map[string]string{}, now: testStart}
 		for i := range 1 + random.IntN(6) {
 			name := fmt.Sprintf("x%d", i)
 			w.places = append(w.places, name)
-			w.at[name] = engines[random.IntN(len(engines))]
+			w.engineOf[name] = engines[random.IntN(len(engines))]
 		}
 		places := map[string]string{}
-		for name, engine := range w.at {
+		for name, engine := range w.engineOf {
 			places[name] = engine
 		}
 		file := filepath.Join(t.TempDir(), "log")
@@ -173,9 +173,9 @@ func TestDecisionsKeepTheirRules(t *testing.T) {
 		}
 		log := open()
 		type seen struct {
-			at    time.Time
-			known bool
-			above bool
+			lookedAt time.Time
+			known    bool
+			exceeded bool
 		}
 		history, moved, left := map[string][]seen{}, map[string]time.Time{}, map[string]time.Time{}
 		var moves []time.Time
@@ -185,16 +185,16 @@ func TestDecisionsKeepTheirRules(t *testing.T) {
 				slow[w.places[random.IntN(len(w.places))]+engines[random.IntN(len(engines))]] = random.IntN(3) > 0
 			}
 			offered := map[string]Room{}
-			at := map[string]string{}
-			for name, engine := range w.at {
-				at[name] = engine
+			engineBefore := map[string]string{}
+			for name, engine := range w.engineOf {
+				engineBefore[name] = engine
 			}
-			all := w.look(t, func(l Look) []Decision {
-				all, err := log.decide(l)
+			decisions := w.look(t, func(l Look) []Decision {
+				decided, err := log.decide(l)
 				if err != nil {
 					t.Fatal(err)
 				}
-				return all
+				return decided
 			}, func(name, engine string) Observed {
 				o := Observed{P99: 0.02 * random.Float64() * random.Float64(), Limit: 0.01, Volumes: name == "x5"}
 				if slow[name+engine] {
@@ -214,7 +214,7 @@ func TestDecisionsKeepTheirRules(t *testing.T) {
 				}
 				return o
 			})
-			for _, d := range all {
+			for _, d := range decisions {
 				if d.Do != Move {
 					continue
 				}
@@ -222,12 +222,12 @@ func TestDecisionsKeepTheirRules(t *testing.T) {
 				r, key := offered[d.Container+d.To], d.Container+d.To
 				before, again := moved[d.Container]
 				back, was := left[key]
-				known, above := 0, 0
+				known, exceeded := 0, 0
 				for _, s := range history[d.Container] {
-					if w.now.Sub(s.at) <= rules.BrokenFor && s.known {
+					if w.now.Sub(s.lookedAt) <= rules.BrokenFor && s.known {
 						known++
-						if s.above {
-							above++
+						if s.exceeded {
+							exceeded++
 						}
 					}
 				}
@@ -238,8 +238,8 @@ func TestDecisionsKeepTheirRules(t *testing.T) {
 					}
 				}
 				switch {
-				case d.From != at[d.Container] || d.To == d.From:
-					t.Errorf("seed %d: %+v, and it stood on %s", seed, d, at[d.Container])
+				case d.From != engineBefore[d.Container] || d.To == d.From:
+					t.Errorf("seed %d: %+v, and it stood on %s", seed, d, engineBefore[d.Container])
 				case r.Full != "" || r.P99 > 0.008 || d.Container == "x5":
 					t.Errorf("seed %d: %+v, where there was %+v", seed, d, r)
 				case again && w.now.Sub(before) < rules.Cooldown:
@@ -248,8 +248,8 @@ func TestDecisionsKeepTheirRules(t *testing.T) {
 					t.Errorf("seed %d: %+v, where it broke", seed, d)
 				case hour > rules.Budget:
 					t.Errorf("seed %d: %d moves in an hour, the budget is %d", seed, hour, rules.Budget)
-				case known < 3 || 10*above < 8*known:
-					t.Errorf("seed %d: %+v, with %d of %d looks above", seed, d, above, known)
+				case known < 3 || 10*exceeded < 8*known:
+					t.Errorf("seed %d: %+v, with %d of %d looks above", seed, d, exceeded, known)
 				}
 				moves, moved[d.Container], left[d.Container+d.From] = append(moves, w.now), w.now, w.now
 				history[d.Container] = nil
@@ -264,7 +264,7 @@ func TestDecisionsKeepTheirRules(t *testing.T) {
 				fmt.Fprint(f, `{"time":"2026`)
 				f.Close()
 				log = open()
-				if got, want := fmt.Sprint(log.places), fmt.Sprint(w.at); got != want {
+				if got, want := fmt.Sprint(log.places), fmt.Sprint(w.engineOf); got != want {
 					t.Fatalf("seed %d: the log has %s, and %s stands", seed, got, want)
 				}
 			}

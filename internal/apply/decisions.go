@@ -202,7 +202,7 @@ func openDecisions(name, plan string, rules Rules, places map[string]string) (_ 
 		return nil, fmt.Errorf("log %s: %w", name, err)
 	}
 	if r.head.Plan != plan || r.head.Rules != rules {
-		return nil, problem.New(problem.Invalid, "log "+name, "it is of another plan, or of other rules", "name another file")
+		return nil, problem.New(problem.Invalid, "log "+name, "another plan or other rules made it", "name another file")
 	}
 	for container := range places {
 		if r.head.Places[container] == "" {

@@ -24,6 +24,9 @@ type Engine struct {
 	Name string `json:"name"` // of the Docker context
 	Host string `json:"host"` // unix:///PATH, ssh://USER@HOST or tcp://HOST:PORT
 	ID   string `json:"id"`   // that the engine has for itself
+
+	// Address is where other hosts reach published ports; "" where that is not known.
+	Address string `json:"address,omitempty"`
 }
 
 // Host is what an engine says of the host that it runs on.
@@ -81,7 +84,7 @@ func (e Engine) dial(ctx context.Context) (net.Conn, error) {
 // boundedConn ends a connection that says more than an engine has to.
 type boundedConn struct {
 	net.Conn
-	read atomic.Int64
+	read atomic.Int64 // bytes, of whichever goroutine of the client reads
 }
 
 func (c *boundedConn) Read(b []byte) (int, error) {
@@ -96,8 +99,8 @@ func (c *boundedConn) Read(b []byte) (int, error) {
 type sshConn struct {
 	io.WriteCloser
 	io.Reader
-	cmd  *exec.Cmd
-	said *printable.Tail
+	cmd         *exec.Cmd
+	diagnostics *printable.Tail
 }
 
 // dialSSH has the other host's docker lead to its engine, as Docker's own contexts do.
@@ -106,8 +109,8 @@ func dialSSH(host string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &sshConn{cmd: cmd, said: &printable.Tail{Most: 4 << 10}}
-	cmd.Stderr = c.said
+	c := &sshConn{cmd: cmd, diagnostics: &printable.Tail{Most: 4 << 10}}
+	cmd.Stderr = c.diagnostics
 	cmd.WaitDelay = time.Second // a program that ssh started may hold stderr after it
 	if c.WriteCloser, err = cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -121,7 +124,7 @@ func dialSSH(host string) (net.Conn, error) {
 // Read adds what ssh said to the end of a connection.
 func (c *sshConn) Read(b []byte) (int, error) {
 	n, err := c.Reader.Read(b)
-	if said := strings.TrimSpace(c.said.String()); errors.Is(err, io.EOF) && said != "" {
+	if said := strings.TrimSpace(c.diagnostics.String()); errors.Is(err, io.EOF) && said != "" {
 		err = fmt.Errorf("%w: %s", err, printable.Line(said))
 	}
 	return n, err
@@ -152,7 +155,9 @@ func (*sshConn) SetReadDeadline(time.Time) error { return nil }
 func (*sshConn) SetWriteDeadline(time.Time) error { return nil }
 
 // ask makes a request within the limit. extra is what the request itself may wait for.
-func (c *connection) ask(ctx context.Context, what string, extra time.Duration, do func(context.Context) error) error {
+func (c *connection) ask(
+	ctx context.Context, request string, extra time.Duration, do func(context.Context) error,
+) error {
 	limit := c.limit + extra
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
 	defer cancel()
@@ -163,7 +168,7 @@ func (c *connection) ask(ctx context.Context, what string, extra time.Duration, 
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return fmt.Errorf("engine %s: %s: %w", c.Name, what, err)
+	return fmt.Errorf("engine %s: %s: %w", c.Name, request, err)
 }
 
 // Describe asks engines what they and their hosts are.
@@ -194,8 +199,11 @@ func (e Engine) describe(ctx context.Context) (Host, error) {
 	return c.describe(ctx)
 }
 
-// driveLabel of an engine names the drive of the model that its volumes are on.
-const driveLabel = labelPrefix + "drive="
+// Labels of an engine: the drive of the model that its volumes are on, and the address of its host.
+const (
+	driveLabel   = labelPrefix + "drive="
+	addressLabel = labelPrefix + "address="
+)
 
 func (c *connection) describe(ctx context.Context) (Host, error) {
 	h := Host{Engine: c.Engine}
@@ -208,6 +216,13 @@ func (c *connection) describe(ctx context.Context) (Host, error) {
 		for _, l := range info.Info.Labels {
 			if drive, ok := strings.CutPrefix(l, driveLabel); ok {
 				h.Drive = drive
+			}
+			if address, ok := strings.CutPrefix(l, addressLabel); ok {
+				at, err := netip.ParseAddr(address)
+				if err != nil {
+					return fmt.Errorf("its label %s%s has no address", addressLabel, address)
+				}
+				h.Engine.Address = at.String()
 			}
 		}
 		if h.Engine.ID == "" || h.CPUs <= 0 || h.MemoryBytes <= 0 {

@@ -39,7 +39,7 @@ type Keeping struct {
 func Keep(ctx context.Context, t *Target, state string, k Keeping) (err error) {
 	if len(t.Engines) > mostKept {
 		return problem.New(problem.Unsupported, fmt.Sprintf("a plan of %d engines", len(t.Engines)), fmt.Sprintf(
-			"--watch keeps at most %d: nothing takes over where this host fails", mostKept),
+			"--watch keeps at most %d: if this host fails, no other host takes over", mostKept),
 			"use Kubernetes: docs/tutorials/3-kubernetes-first-pod.md")
 	}
 	for _, e := range t.Engines {
@@ -105,22 +105,22 @@ func (t *Target) standingPlaces(ctx context.Context) (map[string]string, error) 
 	return places, nil
 }
 
-// withPlaces returns the target with its containers on the engines that are named. It is the same plan to a journal:
-// an apply of the plan takes it over.
+// withPlaces returns the target with its containers on the named engines. A journal takes it for the same plan: an
+// apply of the plan takes the containers over.
 func (t *Target) withPlaces(places map[string]string) (*Target, error) {
 	kept := *t
-	kept.at = nil
+	kept.places = nil
 	for _, service := range t.Services {
-		var at []int
+		var engines []int
 		for n := range service.Replicas {
 			name := t.name(service.Name, n+1)
 			e := slices.IndexFunc(t.Engines, func(e Engine) bool { return e.Name == places[name] })
 			if e < 0 {
 				return nil, fmt.Errorf("container %s is on engine %q, which the plan does not have", name, places[name])
 			}
-			at = append(at, e)
+			engines = append(engines, e)
 		}
-		kept.at = append(kept.at, at)
+		kept.places = append(kept.places, engines)
 	}
 	return &kept, nil
 }
@@ -141,7 +141,7 @@ func (t *Target) observe(ctx context.Context, k Keeping, p99s map[string]float64
 		if limit == 0 {
 			continue
 		}
-		for n, engine := range t.at[i] {
+		for n, engine := range t.places[i] {
 			o := Observed{Name: t.name(service.Name, n+1), Engine: t.Engines[engine].Name, Limit: limit}
 			if stands := s.find(service.Name, n+1, engine); stands != nil {
 				o.P99, o.Volumes = p99s[stands.id], stands.volumes
@@ -157,22 +157,27 @@ func (t *Target) observe(ctx context.Context, k Keeping, p99s map[string]float64
 }
 
 // rooms returns the rooms of a service on all engines but one.
-func (t *Target) rooms(k Keeping, service, from int) (all []Room) {
+func (t *Target) rooms(k Keeping, service, from int) (rooms []Room) {
 	for e, engine := range t.Engines {
 		if e == from {
 			continue
 		}
 		counts := map[string]int{t.Services[service].Name: 1}
 		for i, s := range t.Services {
-			for _, at := range t.at[i] {
-				if at == e {
+			for _, place := range t.places[i] {
+				if place == e {
 					counts[s.Name]++
 				}
 			}
 		}
 		r := Room{Engine: engine.Name}
+		if len(t.Services[service].Networks) > 0 {
+			r.Full = "it reaches others here by their names"
+			rooms = append(rooms, r)
+			continue
+		}
 		r.P99, r.Full = k.Room(engine.Name, counts, t.Services[service].Name)
-		all = append(all, r)
+		rooms = append(rooms, r)
 	}
-	return all
+	return rooms
 }

@@ -106,51 +106,52 @@ func TestAKilledMoveIsFinishedOrTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := b.target(t, web(), 1, 0)
-	for i, at := range []string{"1:intent", "1:made", "2:intent", "2:made", "0:committed"} {
+	for i, point := range []string{"1:intent", "1:made", "2:intent", "2:made", "0:committed"} {
 		b.apply(t, target)
 		log := filepath.Join(b.dir, fmt.Sprintf("log%d", i))
 		// It stops by itself where nothing kills it.
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		killed := exec.CommandContext(ctx, os.Args[0])
-		killed.Env = append(os.Environ(), childVariable+"="+file, keepVariable+"="+log, journal.CrashVariable+"="+at)
-		said, err := killed.CombinedOutput()
+		killed.Env = append(os.Environ(), childVariable+"="+file, keepVariable+"="+log, journal.CrashVariable+"="+point)
+		output, err := killed.CombinedOutput()
 		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != -1 || ctx.Err() != nil {
-			t.Fatalf("%s: it was not killed: %v\n%s", at, err, said)
+			t.Fatalf("%s: it was not killed: %v\n%s", point, err, output)
 		}
 		cancel()
 		text, err := os.ReadFile(log)
-		if err != nil || at != "0:committed" && strings.Count(string(text), `"do":"move"`) != 1 {
-			t.Fatalf("%s: it was not killed in a move: %v\n%s", at, err, text)
+		if err != nil || point != "0:committed" && strings.Count(string(text), `"do":"move"`) != 1 {
+			t.Fatalf("%s: it was not killed in a move: %v\n%s", point, err, text)
 		}
-		if at == "2:made" {
+		if point == "2:made" {
 			if _, err := Undo(t.Context(), target, b.state, nil); err != nil {
 				t.Error(err)
 			}
 			if got := b.stands(t); got != "a/shop-web-1=running/64" {
-				t.Errorf("%s: taken back, there stand %s", at, got)
+				t.Errorf("%s: taken back, there stand %s", point, got)
 			}
 		}
 		if err := keepSlow(t.Context(), target, b.state, log, func(int) bool { return true }); err != nil {
-			t.Errorf("%s: %v", at, err)
+			t.Errorf("%s: %v", point, err)
 		}
 		want := "b/shop-web-1=running/64"
-		if at == "0:committed" { // of the first apply, which had nothing to do
+		if point == "0:committed" { // of the first apply, which had nothing to do
 			want = "a/shop-web-1=running/64"
 		}
 		if got := b.stands(t); got != want {
-			t.Errorf("%s: finished, there stand %s", at, got)
+			t.Errorf("%s: finished, there stand %s", point, got)
 		}
 	}
 }
 
 // What cannot be kept is refused before anything is asked.
 func TestKeepRefuses(t *testing.T) {
-	many := &Target{}
+	manyEngines := &Target{}
 	for i := range mostKept + 1 {
-		many.Engines = append(many.Engines, Engine{Name: fmt.Sprint(i)})
+		manyEngines.Engines = append(manyEngines.Engines, Engine{Name: fmt.Sprint(i)})
 	}
 	tls := &Target{Deployment: Deployment{Engines: []Engine{{Name: "west", Host: "tcp://west:2376"}}}}
-	for want, target := range map[string]*Target{"use Kubernetes": many, "plimsoll.p99-limit": {}, "over TLS": tls} {
+	for want, target := range map[string]*Target{"use Kubernetes": manyEngines, "plimsoll.p99-limit": {},
+		"over TLS": tls} {
 		err := Keep(t.Context(), target, t.TempDir(), Keeping{Rules: testRules})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

@@ -23,8 +23,28 @@ type held struct {
 }
 
 // readHeld reads the cgroups of a container. They are not known where its engine is on another host, or in a
-// virtual machine that a socket of this one leads to: its process is not one of this host then.
+// virtual machine that a socket of this one leads to: its process is not one of this host then. Nor are they of a
+// process that has ended, which its engine may hear of later: its groups go at any time.
 func (e Engine) readHeld(id string, pid int, device string) (held, error) {
+	h, err := e.readGroups(id, pid, device)
+	if (h.known || err != nil) && ended(pid) {
+		return held{}, nil
+	}
+	return h, err
+}
+
+// ended reports whether a process of this host has ended, also where nothing has waited for it yet.
+func ended(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true
+	}
+	_, state, _ := bytes.Cut(text[bytes.LastIndexByte(text, ')')+1:], []byte(" "))
+	return bytes.HasPrefix(state, []byte("Z")) || bytes.HasPrefix(state, []byte("X"))
+}
+
+// readGroups is readHeld of a process that runs.
+func (e Engine) readGroups(id string, pid int, device string) (held, error) {
 	if pid <= 0 || !strings.HasPrefix(e.Host, "unix://") {
 		return held{}, nil
 	}
@@ -60,7 +80,7 @@ func (h held) differs(want Limits) (why string, io bool) {
 	}
 	has := h.limits
 	for _, l := range []struct {
-		what       string
+		resource   string
 		held, want float64
 		io         bool
 	}{
@@ -80,7 +100,7 @@ func (h held) differs(want Limits) (why string, io bool) {
 		if l.held > 0 && l.held < noLimit {
 			text = number(l.held)
 		}
-		return fmt.Sprintf("limit of %s: the kernel holds %s, and %s is planned", l.what, text, number(l.want)), l.io
+		return fmt.Sprintf("limit of %s: the kernel holds %s, and %s is planned", l.resource, text, number(l.want)), l.io
 	}
 	return "", false
 }

@@ -2,8 +2,11 @@ package apply
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Limits that somebody changed in the kernel are found: an engine sets those of processors again, and a container with
@@ -43,5 +46,37 @@ func TestLimitsOfTheKernel(t *testing.T) {
 		if fmt.Sprint(did) != test.want || len(wrong) > 0 {
 			t.Errorf("%s: %q, %v, want %s", test.name, did, wrong, test.want)
 		}
+	}
+}
+
+// A process that has ended holds no limits, also while nothing has waited for it, as before its engine hears of it: its
+// groups may be gone, or be those of init.
+func TestAProcessThatHasEndedHoldsNothing(t *testing.T) {
+	e := Engine{Name: "a", Host: "unix:///run/a.sock"}
+	const inEach = ":" // of the lines of a process's groups
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := cmd.Process.Pid
+	if ended(pid) {
+		t.Error("a process that sleeps has ended")
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for !ended(pid) { // a zombie, until Wait
+		time.Sleep(time.Millisecond)
+	}
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil || !strings.Contains(string(groups), inEach) {
+		t.Fatalf("the zombie has no groups: %q, %v", groups, err)
+	}
+	if h, err := e.readHeld(inEach, pid, "/no/such/device"); h.known || err != nil {
+		t.Errorf("a zombie holds %+v, %v", h, err)
+	}
+	_ = cmd.Wait() // it was killed
+	if h, err := e.readHeld(inEach, pid, ""); h.known || err != nil || !ended(pid) {
+		t.Errorf("what is gone holds %+v, %v", h, err)
 	}
 }

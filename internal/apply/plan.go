@@ -3,6 +3,7 @@ package apply
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"plimsoll/internal/problem"
@@ -14,20 +15,22 @@ type Deployment struct {
 	Project  string           `json:"project"`
 	Compose  result.InputFile `json:"compose"`
 	Engines  []Engine         `json:"engines"`
-	Services []Service        `json:"services"`
+	Services []Service        `json:"services"` // in the order in which they are started
+	Groups   []Group          `json:"groups,omitempty"`
+	Notes    []string         `json:"notes,omitempty"`
 }
 
-// Target is what is to stand: of each service, so many containers on each engine.
+// Target is how many containers of each service are to stand on each engine.
 type Target struct {
 	Deployment
 	Digest string // of all of it
 
 	counts [][]int // by service and engine
-	at     [][]int // engine of each container, by service and number from 0; nil for any that fit the counts
+	places [][]int // engine of each container, by service and number from 0; nil for any that fit the counts
 }
 
-// ReadPlan reads the file of a plan that was made of a Compose file. What it says is checked as what a Compose file
-// says is: files can be edited, and come from others.
+// ReadPlan reads the file of a plan that was made of a Compose file. Its values are checked like those of a Compose
+// file: files can be edited, and come from other people.
 func ReadPlan(text []byte) (*Target, error) {
 	var doc struct {
 		Kind string
@@ -55,22 +58,22 @@ func ReadPlan(text []byte) (*Target, error) {
 			"make one: plimsoll plan --compose compose.yaml --contexts a,b --model model.json -o plan.json")
 	}
 	t := &Target{Deployment: *doc.Deployment}
-	all := t.check()
-	if len(all) > 0 {
-		return nil, all.Err()
+	problems := t.check()
+	if len(problems) > 0 {
+		return nil, problems.Err()
 	}
 	for range t.Services {
 		t.counts = append(t.counts, make([]int, len(t.Engines)))
 	}
 	wrong := func(format string, args ...any) {
-		all = append(all, problem.Problem{Kind: problem.Invalid, What: fmt.Sprintf(format, args...),
+		problems = append(problems, problem.Problem{Kind: problem.Invalid, What: fmt.Sprintf(format, args...),
 			Remedy: "make the plan again"})
 	}
 	for _, filled := range doc.Plan.Hosts {
 		for _, host := range filled.Hosts {
 			e := slices.IndexFunc(t.Engines, func(e Engine) bool { return e.Name == host })
 			for _, stands := range filled.Containers {
-				s := slices.IndexFunc(t.Services, func(s Service) bool { return s.Name == stands.Containers })
+				s := t.serviceIndex(stands.Containers)
 				if e < 0 || s < 0 || stands.Count < 0 || stands.Count > mostReplicas {
 					wrong("%d of %q on host %q: the plan knows no such service, or no such engine", stands.Count,
 						stands.Containers, host)
@@ -86,11 +89,11 @@ func ReadPlan(text []byte) (*Target, error) {
 		}
 	}
 	t.Digest = digest([]any{t.Deployment, t.counts})
-	return t, all.Err()
+	return t, problems.Err()
 }
 
-func (d *Deployment) check() (all problem.List) {
-	wrong := func(what string) { all = append(all, problem.Problem{Kind: problem.Invalid, What: what}) }
+func (d *Deployment) check() (problems problem.List) {
+	wrong := func(what string) { problems = append(problems, problem.Problem{Kind: problem.Invalid, What: what}) }
 	if !projectName.MatchString(d.Project) {
 		wrong(fmt.Sprintf("project %q: this is no name", d.Project))
 	}
@@ -103,16 +106,19 @@ func (d *Deployment) check() (all problem.List) {
 		if err := checkHost(e.Host); err != nil {
 			wrong(err.Error())
 		}
+		if _, err := netip.ParseAddr(e.Address); e.Address != "" && err != nil {
+			wrong(fmt.Sprintf("engine %q: %q is no address", e.Name, e.Address))
+		}
 	}
 	names = map[string]bool{}
 	for _, s := range d.Services {
-		all = append(all, s.check()...)
+		problems = append(problems, s.check()...)
 		if names[s.Name] {
 			wrong(fmt.Sprintf("service %q is there twice", s.Name))
 		}
 		names[s.Name] = true
 	}
-	return all
+	return problems
 }
 
 // Nothing returns the target at which no container of the project stands.

@@ -45,6 +45,8 @@ type Step struct {
 
 	engine, service, number int
 	stands                  *standing // that it changes; nil for what is to be made
+	network                 string    // ID of the network that it removes
+	internal                bool      // whether the network that it makes has no way out
 }
 
 // standing is a container of the project on an engine.
@@ -55,6 +57,7 @@ type standing struct {
 	number    int
 	spec      string
 	running   bool
+	state     *container.State
 	aside     bool
 	volumes   bool
 	pid       int
@@ -67,7 +70,8 @@ type scene struct {
 	target      *Target
 	connections []*connection
 	stands      []standing
-	names       []map[string]bool // of all containers of each engine that are not the project's
+	names       []map[string]bool   // of all containers of each engine that are not the project's
+	networks    []map[string]string // IDs of the project's networks of each engine, by their names
 }
 
 // open connects to the engines, and sees that they are those of the plan.
@@ -104,7 +108,7 @@ func (s *scene) close() {
 
 // look asks each engine for the project's containers, and for the names of others.
 func (s *scene) look(ctx context.Context) error {
-	s.stands, s.names = nil, nil
+	s.stands, s.names, s.networks = nil, nil, nil
 	for i, c := range s.connections {
 		names := map[string]bool{}
 		var listed client.ContainerListResult
@@ -130,9 +134,9 @@ func (s *scene) look(ctx context.Context) error {
 				return err
 			}
 			found.engine = i
-			at := slices.IndexFunc(s.target.Services, func(s Service) bool { return s.Name == found.service })
-			if at >= 0 && found.running {
-				found.held, err = c.readHeld(found.id, found.pid, s.target.Services[at].Limits.Device)
+			i := s.target.serviceIndex(found.service)
+			if i >= 0 && found.running {
+				found.held, err = c.readHeld(found.id, found.pid, s.target.Services[i].Limits.Device)
 				if err != nil {
 					return err
 				}
@@ -140,6 +144,11 @@ func (s *scene) look(ctx context.Context) error {
 			s.stands = append(s.stands, *found)
 		}
 		s.names = append(s.names, names)
+		networks, err := c.ownNetworks(ctx, s.target.Project)
+		if err != nil {
+			return err
+		}
+		s.networks = append(s.networks, networks)
 	}
 	return nil
 }
@@ -163,6 +172,7 @@ func (c *connection) inspect(ctx context.Context, id, project string) (*standing
 		service:   found.Config.Labels[labelService],
 		spec:      found.Config.Labels[labelSpec],
 		running:   found.State.Running,
+		state:     found.State,
 		pid:       found.State.Pid,
 		volumes:   len(found.Mounts) > 0,
 		resources: found.HostConfig.Resources,
@@ -193,10 +203,10 @@ func (t *Target) name(service string, number int) string {
 }
 
 // steps returns what makes the target of what stands, and the problems that no step solves.
-func (s *scene) steps() (steps []Step, all problem.List) {
+func (s *scene) steps() (steps []Step, problems problem.List) {
 	t := s.target
-	wrong := func(kind problem.Kind, what, why, remedy string) {
-		all = append(all, problem.Problem{Kind: kind, What: what, Why: why, Remedy: remedy})
+	wrong := func(kind problem.Kind, subject, why, remedy string) {
+		problems = append(problems, problem.Problem{Kind: kind, What: subject, Why: why, Remedy: remedy})
 	}
 	step := func(do, name, why string, engine int, stands *standing) Step {
 		return Step{Do: do, Name: name, Engine: t.Engines[engine].Name, Why: why, engine: engine, stands: stands}
@@ -210,7 +220,7 @@ func (s *scene) steps() (steps []Step, all problem.List) {
 			name := t.name(service.Name, number)
 			if s.names[engine][name] {
 				wrong(problem.Protected, fmt.Sprintf("container %s on engine %s", name, t.Engines[engine].Name),
-					"it stands there, and is not of this project", "rename it, or name the project otherwise")
+					"a container of another project has its name", "rename it, or name the project otherwise")
 			}
 			made := func(why string) {
 				for _, do := range []string{create, start} {
@@ -219,9 +229,11 @@ func (s *scene) steps() (steps []Step, all problem.List) {
 					come = append(come, add)
 				}
 			}
-			here := s.find(service.Name, number, engine)
+			found := s.find(service.Name, number, engine)
+			placed, unreached := s.placed(i, engine)
+			problems = append(problems, unreached...)
 			switch {
-			case here == nil:
+			case found == nil:
 				for j := range s.stands {
 					if o := &s.stands[j]; !o.aside && o.service == service.Name && o.number == number &&
 						len(service.Volumes) > 0 {
@@ -231,28 +243,28 @@ func (s *scene) steps() (steps []Step, all problem.List) {
 					}
 				}
 				made("it is in the plan")
-			case here.spec != service.spec():
-				kept[here] = true
-				come = append(come, step(setAside, name, "its service has changed", engine, here))
+			case found.spec != placed.spec():
+				kept[found] = true
+				come = append(come, step(setAside, name, "its service has changed", engine, found))
 				made("its service has changed")
 			default:
-				kept[here] = true
+				kept[found] = true
 				want := resources(service.Limits)
-				kernel, io := here.held.differs(service.Limits)
-				if why := ioDiffers(here.resources, want); why != "" || io {
+				kernel, io := found.held.differs(service.Limits)
+				if why := ioDiffers(found.resources, want); why != "" || io {
 					why = cmp.Or(why, kernel)
 					// An engine changes these for no container that stands.
-					come = append(come, step(setAside, name, why, engine, here))
+					come = append(come, step(setAside, name, why, engine, found))
 					made(why)
 					continue
 				}
-				if why := cmp.Or(differs(here.resources, want), kernel); why != "" {
-					add := step(limit, name, why, engine, here)
+				if why := cmp.Or(differs(found.resources, want), kernel); why != "" {
+					add := step(limit, name, why, engine, found)
 					add.service, add.number = i, number
 					come = append(come, add)
 				}
-				if !here.running {
-					add := step(start, name, "it does not run", engine, here)
+				if !found.running && !completed(service, found.state) {
+					add := step(start, name, "it does not run", engine, found)
 					add.service, add.number = i, number
 					come = append(come, add)
 				}
@@ -266,19 +278,25 @@ func (s *scene) steps() (steps []Step, all problem.List) {
 			removed = append(removed, step(remove, o.name, "another one has replaced it", o.engine, o))
 		case !kept[o]:
 			why := "it is not in the plan"
-			if t.at != nil && t.name(o.service, o.number) == o.name {
-				why = "it is to stand on another engine"
+			if t.places != nil && t.name(o.service, o.number) == o.name {
+				why = "the plan places it on another engine"
 			}
 			steps = append(steps, step(setAside, o.name, why, o.engine, o))
 		}
 	}
-	steps = append(steps, come...)
+	made, unused := s.networkSteps()
+	steps = slices.Concat(steps, made, come)
 	for _, a := range steps {
 		if a.Do == setAside {
 			removed = append(removed, step(remove, t.aside(a.Name), a.Why, a.engine, a.stands))
 		}
 	}
-	return append(steps, removed...), all
+	return slices.Concat(steps, removed, unused), problems
+}
+
+// serviceIndex returns the place of a service in the target; -1 for none.
+func (t *Target) serviceIndex(name string) int {
+	return slices.IndexFunc(t.Services, func(s Service) bool { return s.Name == name })
 }
 
 // aside returns the name under which a container waits to be removed.
@@ -298,8 +316,8 @@ func (s *scene) find(service string, number, engine int) *standing {
 // places returns the engine of each container of a service, by its number from 1. Those that stand stay where they
 // are, as far as the plan has a place there.
 func (s *scene) places(service int) []int {
-	if s.target.at != nil {
-		return s.target.at[service]
+	if s.target.places != nil {
+		return s.target.places[service]
 	}
 	left := slices.Clone(s.target.counts[service])
 	places := make([]int, s.target.Services[service].Replicas)

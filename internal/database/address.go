@@ -62,7 +62,7 @@ func (a Address) Check() error {
 	case a.Remote != "" || (a.Socket == "") == (a.Port == 0):
 		return errors.New("a server answers on a socket, on a port, or is external")
 	case a.Socket != "" && !filepath.IsLocal(a.Socket):
-		return fmt.Errorf("socket is to be a path in the working directory, not %q", a.Socket)
+		return fmt.Errorf("socket must be a path in the working directory, not %q", a.Socket)
 	case a.Port < 0 || a.Port > mostPort:
 		return fmt.Errorf("port %d: write a number from 1 to %d", a.Port, mostPort)
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -29,31 +30,53 @@ var cassandraKind = Kind{
 
 // CassandraParams are the parameters of Cassandra, by its own names where it has one. Sizes are in bytes.
 type CassandraParams struct {
-	Image      string
-	Heap       int64
-	Memtable   int64
-	Compaction string
-	Sync       string
-	KeyCache   int64
-	RowCache   int64
-	Reads      int
-	Writes     int
-	JIT        string
-	Set        Settings
+	Image       string
+	Layout      string
+	Heap        int64
+	Memtable    int64
+	Compaction  string
+	Compacted   bool
+	Compression string
+	Chunk       int64
+	Sync        string
+	KeyCache    int64
+	RowCache    int64
+	Reads       int
+	Writes      int
+	JIT         string
+	Set         Settings
 }
 
-var cassandraDefaults = CassandraParams{Image: "cassandra", Heap: 256 << 20, Memtable: 48 << 20,
-	Compaction: "size-tiered", Sync: "periodic", KeyCache: 8 << 20, Reads: 32, Writes: 32, JIT: "c1"}
+var cassandraDefaults = CassandraParams{Image: "cassandra", Layout: defaultLayout, Heap: 256 << 20, Memtable: 48 << 20,
+	Compaction: sizeTiered, Compacted: true, Compression: uncompressed, Chunk: 64 << 10, Sync: "periodic",
+	KeyCache: 8 << 20, Reads: 32, Writes: 32, JIT: "c1"}
+
+// Values of compaction and compression that the code looks at.
+const (
+	sizeTiered   = "size-tiered"
+	leveled      = "leveled"
+	uncompressed = "none"
+)
 
 // cassandraParams are all, in the order of CassandraParams.
 var cassandraParams = withSettings(field.Table[CassandraParams]{
 	imageOf("cassandra", func(p *CassandraParams) *string { return &p.Image }),
+	layoutOf(cassandraLayouts, cassandraLayout),
 	field.Of("heap", "of the Java virtual machine, which it holds from the start",
 		sizeKind(128<<20, 64<<30), func(p *CassandraParams) *int64 { return &p.Heap }),
 	field.Of("memtable_heap_space", "writes that are gathered in the heap before they become files",
 		sizeKind(8<<20, 16<<30), func(p *CassandraParams) *int64 { return &p.Memtable }),
 	field.Of("compaction", "how files are merged; unified since 5.0",
-		field.OneOf("size-tiered", "leveled", "unified"), func(p *CassandraParams) *string { return &p.Compaction }),
+		field.OneOf(sizeTiered, leveled, "unified"), func(p *CassandraParams) *string { return &p.Compaction }),
+	field.Of("compacted", "true: loaded data is compacted into as few files as possible; false: files stay as flushes "+
+		"and "+
+		"compactions left them", field.Switch, func(p *CassandraParams) *bool { return &p.Compacted }),
+	field.Of("compression", "of files, by chunks",
+		field.OneOf(slices.Sorted(maps.Keys(cassandraCompressors))...),
+		func(p *CassandraParams) *string { return &p.Compression }),
+	field.Of("chunk_length", "bytes that are compressed, and read, together; a power of 2", sizeKind(1<<10, 1<<20).
+		Where("a power of 2, from 1KiB to 1MiB", func(n int64) bool { return n&(n-1) == 0 }),
+		func(p *CassandraParams) *int64 { return &p.Chunk }),
 	field.Of("commitlog_sync",
 		"batch and group: a write is answered once it is on the device; periodic: at once, and the log "+
 			"is written every ten seconds",
@@ -93,8 +116,9 @@ var cassandraSettable = settable{refused: map[string]string{
 type cassandra struct{ CassandraParams }
 
 func decodeCassandra(node *yaml.Node) (Server, problem.List) {
-	p, problems := decode(cassandraParams, "cassandra", "{heap: 512MiB, commitlog_sync: batch}", node,
-		cassandraDefaults)
+	p, problems := decodeLayout(cassandraParams, cassandraLayouts, cassandraLayout, "cassandra",
+		"{heap: 512MiB, commitlog_sync: batch}", node, cassandraDefaults)
+	p = p.completed()
 	if p.Memtable > p.Heap/2 {
 		problems.InLine(node.Line, "memtable_heap_space is more than half of the heap, and the rest is needed",
 			"write "+units.FormatSize(p.Heap/4)+", or raise heap")
@@ -123,16 +147,39 @@ const cassandraPatience = 5 * time.Minute
 // Parameters implements Server.
 func (c *cassandra) Parameters() map[string]string { return cassandraParams.All(&c.CassandraParams) }
 
-// Layout returns the parameters that the loaded bytes depend on: see postgresql's.
+// Layout returns the parameters that the loaded bytes depend on: see postgresql's. Files that are not compacted after
+// loading depend on what flushed and compacted them meanwhile.
 func (c *cassandra) Layout() string {
-	return fmt.Sprintf("cassandra-2-%s-%s", c.Compaction, c.CassandraParams.Image)
+	layout := "cassandra-2-" + c.Compaction
+	if c.Compression != uncompressed {
+		layout += fmt.Sprintf("-%s-%d", c.Compression, c.Chunk)
+	}
+	if !c.Compacted {
+		layout += fmt.Sprintf("-flushed-%d-%d-%s-%s", c.Heap, c.Memtable, c.Set["concurrent_compactors"],
+			c.Set["compaction_throughput"])
+	}
+	return layout + "-" + c.CassandraParams.Image
 }
 
 // Settings implements Server.
 func (c *cassandra) Settings() Settings { return c.Set }
 
 // NeedMemory implements Server. Clients share connections.
-func (c *cassandra) NeedMemory(int) int64 { return c.Heap + c.RowCache + cassandraOverhead }
+func (c *cassandra) NeedMemory(int) int64 {
+	return c.Heap + c.RowCache + cassandraOverhead + c.directMemory() - cassandraDirect
+}
+
+// directMemory returns the limit of the JVM's buffers outside the heap. Each thread that reads or compacts compressed
+// files has buffers of its own there.
+func (c *cassandra) directMemory() int64 {
+	if c.Compression == uncompressed {
+		return cassandraDirect
+	}
+	return 4 * cassandraDirect
+}
+
+// cassandraDirect is the limit of buffers outside of the heap without compression.
+const cassandraDirect = 64 << 20
 
 // Client implements Server.
 func (c *cassandra) Client() Client { return Client{Name: "cassandra"} }
@@ -154,15 +201,32 @@ const (
 	cassandraLog   = 128 << 20
 )
 
-// NeedBytes returns twice the data and the flushes of memtables for written data, since compactions write new files
-// before they remove the old ones.
+// dataBytes returns the size of the records in files.
+func (c *cassandra) dataBytes(d Dataset) int64 {
+	return d.Records * (d.RecordBytes() + int64(d.Fields)*cassandraField + 2*int64(KeyBytes) + cassandraRow)
+}
+
+// NeedBytes returns the data, its log, and for written data the flushes of memtables, with the same room again to merge
+// these. Leveled compactions rewrite a tenth of the data at a time. What size-tiered and unified ones need besides
+// is in MergeBytes, since not all servers of a drive merge their largest files at the same time.
 func (c *cassandra) NeedBytes(d Dataset, written bool) int64 {
-	row := d.RecordBytes() + int64(d.Fields)*cassandraField + 2*int64(KeyBytes) + cassandraRow
-	data := d.Records*row + cassandraLog
+	data := c.dataBytes(d)
 	if !written {
-		return data
+		return data + cassandraLog
 	}
-	return 2*data + 4*c.Memtable
+	need := data + cassandraLog + 4*c.Memtable
+	if c.Compaction == leveled {
+		need += data / 10
+	}
+	return need
+}
+
+// MergeBytes implements Merger: size-tiered and unified compactions may rewrite all of a server's data at once.
+func (c *cassandra) MergeBytes(d Dataset) int64 {
+	if c.Compaction == leveled {
+		return 0
+	}
+	return c.dataBytes(d)
 }
 
 // cassandraOverhead is a server's memory beside its heap and its row cache: classes, code and threads of the JVM,
@@ -173,12 +237,27 @@ const cassandraOverhead = 256 << 20
 var cassandraClasses = map[string]string{"size-tiered": "SizeTieredCompactionStrategy",
 	"leveled": "LeveledCompactionStrategy", "unified": "UnifiedCompactionStrategy"}
 
+// cassandraCompressors maps the values of the compression parameter to classes; "" for none.
+var cassandraCompressors = map[string]string{uncompressed: "", "lz4": "LZ4Compressor", "snappy": "SnappyCompressor",
+	"deflate": "DeflateCompressor", "zstd": "ZstdCompressor"}
+
+// compressor returns the table's option of compression.
+func (c *cassandra) compressor() string {
+	class := cassandraCompressors[c.Compression]
+	if class == "" {
+		return "{'enabled': 'false'}"
+	}
+	return fmt.Sprintf("{'class': '%s', 'chunk_length_in_kb': '%d'}", class, c.Chunk>>10)
+}
+
 // Load implements Server. The commit log is off while records are loaded; then they are compacted into as few files
-// as possible, and memtables are flushed.
+// as possible, unless files stay as they are, and memtables are flushed.
 func (c *cassandra) Load(dir string, d Dataset) workload.Step {
 	loading := *c
-	loading.Heap, loading.Memtable, loading.RowCache = max(c.Heap, 512<<20), max(c.Memtable, 128<<20), 0
-	loading.Sync, loading.JIT, loading.Set = "periodic", "full", nil
+	loading.RowCache, loading.Sync, loading.JIT = 0, "periodic", "full"
+	if c.Compacted {
+		loading.Heap, loading.Memtable, loading.Set = max(c.Heap, 512<<20), max(c.Memtable, 128<<20), nil
+	}
 	served := loading.serve(DataDir, "-Dcassandra.jmx.local.port="+strconv.Itoa(cassandraManage))
 	kept := c.classes()
 	if kept != "" {
@@ -198,10 +277,13 @@ func (c *cassandra) Load(dir string, d Dataset) workload.Step {
 			"org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1", "-p", strconv.Itoa(cassandraManage))
 		return append(argv, args...)
 	}
+	finish := [][]string{tool("drain")}
+	if c.Compacted {
+		finish = slices.Insert(finish, 0, tool("compact", CassandraKeyspace))
+	}
 	return LoadPlan{
-		Client: c.Client().Name, At: c.Address(), Dataset: d, Keeps: kept,
-		Finish: [][]string{tool("compact", CassandraKeyspace), tool("drain")},
-		Options: map[string]string{CassandraTable: "compression = {'enabled': 'false'} AND caching = " +
+		Client: c.Client().Name, At: c.Address(), Dataset: d, Keeps: kept, Finish: finish,
+		Options: map[string]string{CassandraTable: "compression = " + c.compressor() + " AND caching = " +
 			"{'keys': 'ALL', 'rows_per_partition': 'ALL'} AND compaction = {'class': '" + cassandraClasses[c.Compaction] + "'}"},
 	}.Serving(served).step(dir)
 }
@@ -258,10 +340,11 @@ func openModules() (options []string) {
 
 // serve is the step of a server, with options of the JVM besides.
 func (c *cassandra) serve(dir string, options ...string) workload.Step {
-	at := workload.ScratchDir + "/" + workload.ServerDir
+	scratch := workload.ScratchDir + "/" + workload.ServerDir
 	heap := strconv.FormatInt(c.Heap>>20, 10) + "m"
 	argv := []string{"java", "-Xms" + heap, "-Xmx" + heap, "-XX:+UseG1GC", "-XX:+AlwaysPreTouch", "-XX:-UsePerfData",
-		"-XX:+ExitOnOutOfMemoryError", "-XX:MaxDirectMemorySize=64m", "-XX:ErrorFile=" + at + "/hs_err.log"}
+		"-XX:+ExitOnOutOfMemoryError", "-XX:MaxDirectMemorySize=" + strconv.FormatInt(c.directMemory()>>20, 10) + "m",
+		"-XX:ErrorFile=" + scratch + "/hs_err.log"}
 	if c.JIT == "c1" {
 		argv = append(argv, "-XX:TieredStopAtLevel=1")
 	}
@@ -269,7 +352,7 @@ func (c *cassandra) serve(dir string, options ...string) workload.Step {
 		"-Dcassandra-foreground=yes", // else it closes what it says that on
 		"-Djava.net.preferIPv4Stack=true",
 		"-Djdk.net.hosts.file="+workload.ScratchDir+"/"+cassandraHosts,
-		"-Djava.io.tmpdir="+at, "-Djna.tmpdir="+at, "-Dio.netty.native.workdir="+at,
+		"-Djava.io.tmpdir="+scratch, "-Djna.tmpdir="+scratch, "-Dio.netty.native.workdir="+scratch,
 		"-Dcassandra.config=file://"+workload.ScratchDir+"/"+cassandraConfig,
 		"-Dlogback.configurationFile="+cassandraLogsAt,
 		"-Dcassandra.storagedir="+dir, "-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.ring_delay_ms=1",
@@ -366,7 +449,7 @@ var cassandraCauses = []cause{
 	{"insufficient memory for the java runtime", "it got no memory", cassandraMemory},
 	{"could not reserve enough space", "it got no memory for its heap", cassandraMemory},
 	{"cannot reserve", "it got no memory outside of its heap", cassandraMemory},
-	{"unable to create native thread", "it may not start as many threads", "raise the limit of processes (ulimit -u)"},
+	{"unable to create native thread", "its limit of threads is too low", "raise the limit of processes (ulimit -u)"},
 	{"unrecognized option", "its Java does not have an option", "take an image of Cassandra 5.0 or 4.1"},
 	{"unrecognized vm option", "its Java does not have an option", "take an image of Cassandra 5.0 or 4.1"},
 	{"could not create the java virtual machine", "its Java does not start", "take an image of Cassandra 5.0 or 4.1"},
@@ -378,10 +461,10 @@ var cassandraCauses = []cause{
 	{"unreadable sstables", "another version made its data", cassandraVersion},
 	{"cannot downgrade", "another version made its data", cassandraVersion},
 	{"corrupt", "its data is damaged",
-		"see the kernel's log (dmesg), and have the data loaded anew: plimsoll data remove"},
+		"see the kernel's log (dmesg), and have the data loaded again: plimsoll data remove"},
 	{"input/output error", "its device failed", "see the kernel's log (dmesg)"},
 	{"read-only file system", "its file system is, or has become, read-only", "see the kernel's log (dmesg)"},
-	{"too many open files", "it may not open as many files", "raise the limit of open files (ulimit -n)"},
+	{"too many open files", "its limit of open files is too low", "raise the limit of open files (ulimit -n)"},
 	{"address already in use", "another server is on its port", "run the trial again"},
 	{"permission denied", "it may not open its files", "run as root"},
 }
@@ -389,7 +472,7 @@ var cassandraCauses = []cause{
 const (
 	cassandraRoom    = "give the stack a larger size or the workload fewer records; compactions need as much room again"
 	cassandraMemory  = "raise its memory limit, or lower heap: it takes that, row_cache_size, and 256 MiB besides"
-	cassandraVersion = "name the image that the data was loaded with, or have it loaded anew: plimsoll data remove"
+	cassandraVersion = "name the image that the data was loaded with, or have it loaded again: plimsoll data remove"
 )
 
 // Failed implements Server.

@@ -75,6 +75,12 @@ type Server interface {
 // ClientLimiter is a server with a fixed limit on the number of clients.
 type ClientLimiter interface{ MostClients() int }
 
+// Merger is a server that rewrites files in the background.
+type Merger interface {
+	// MergeBytes returns the room, beyond NeedBytes, in which one server rewrites its largest files at once.
+	MergeBytes(d Dataset) int64
+}
+
 // Client is a client that speaks to a server: see package client.
 type Client struct {
 	Name    string
@@ -83,14 +89,14 @@ type Client struct {
 
 // All returns every kind of database; the first is the default.
 func All() []Kind {
-	all := []Kind{
+	kinds := []Kind{
 		pebbleKind,
 		orElsewhere(cassandraKind, "cassandra", reachedByAddress),
 		orElsewhere(mongodbKind, "mongodb", reachedByDSN),
 		orElsewhere(postgresqlKind, "postgresql", reachedByDSN),
 	}
 	for _, k := range mysqlKinds() {
-		all = append(all, orElsewhere(k, "mysql", reachedByDSN))
+		kinds = append(kinds, orElsewhere(k, "mysql", reachedByDSN))
 	}
-	return all
+	return kinds
 }

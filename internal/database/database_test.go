@@ -33,42 +33,42 @@ func tell(t *testing.T, k Kind) {
 		if err := yaml.Unmarshal([]byte(c.Input), &node); err != nil {
 			t.Fatal(err)
 		}
-		var below *yaml.Node
+		var parameters *yaml.Node
 		if len(node.Content) > 0 {
-			below = node.Content[0]
+			parameters = node.Content[0]
 		}
-		s, problems := k.Decode(below)
-		var said strings.Builder
+		s, problems := k.Decode(parameters)
+		var out strings.Builder
 		for _, p := range problems {
-			fmt.Fprintf(&said, "%d: %s: %s\n", p.At.Line, p.What, p.Remedy)
+			fmt.Fprintf(&out, "%d: %s: %s\n", p.At.Line, p.What, p.Remedy)
 		}
 		if len(problems) > 0 {
 			if s != nil {
 				t.Error("a server with problems")
 			}
-			return said.String()
+			return out.String()
 		}
 		switch c.Cmd {
 		case "parameters":
 			p := s.Parameters()
 			for _, k := range slices.Sorted(maps.Keys(p)) {
-				fmt.Fprintf(&said, "%s %s\n", k, p[k])
+				fmt.Fprintf(&out, "%s %s\n", k, p[k])
 			}
-			fmt.Fprintln(&said, "layout", s.Layout())
-			fmt.Fprintln(&said, "client", s.Client().Name)
+			fmt.Fprintln(&out, "layout", s.Layout())
+			fmt.Fprintln(&out, "client", s.Client().Name)
 		case "load":
 			step := s.Load("/place/data", d)
-			said.WriteString(strings.Join(step.Argv, " ") + "\n")
+			out.WriteString(strings.Join(step.Argv, " ") + "\n")
 			for _, name := range slices.Sorted(maps.Keys(step.Files)) {
-				fmt.Fprintf(&said, "%s\n%s", name, step.Files[name])
+				fmt.Fprintf(&out, "%s\n%s", name, step.Files[name])
 			}
 		case "serve":
 			step := s.Serve("/place/data")
-			said.WriteString(strings.Join(step.Argv, " ") + "\n" + strings.Join(step.Outputs, " ") + "\n")
+			out.WriteString(strings.Join(step.Argv, " ") + "\n" + strings.Join(step.Outputs, " ") + "\n")
 		default:
 			t.Fatalf("unknown command %s", c.Cmd)
 		}
-		return said.String()
+		return out.String()
 	})
 }
 
@@ -88,12 +88,12 @@ func ended(t *testing.T, k Kind, c *datadriven.TestData) string {
 // Parameters read back as they are printed, and those that loading depends on, and no
 // others, are in the layout.
 func TestPebbleParams(t *testing.T) {
-	others := map[string]string{"cache": "1GiB", "memtable": "4MiB", "sync": "false", "compression": "zstd", "bloom": "0",
+	values := map[string]string{"cache": "1GiB", "memtable": "4MiB", "sync": "false", "compression": "zstd", "bloom": "0",
 		"compactions": "3", "l0stop": "20", "filesize": "16MiB"}
-	if got := slices.Sorted(maps.Keys(others)); !slices.Equal(got, slices.Sorted(slices.Values(PebbleKeys()))) {
+	if got := slices.Sorted(maps.Keys(values)); !slices.Equal(got, slices.Sorted(slices.Values(PebbleKeys()))) {
 		t.Fatalf("this test knows %q", got)
 	}
-	for key, text := range others {
+	for key, text := range values {
 		p := PebbleDefaults()
 		if err := p.Set(key, p.Get(key)); err != nil || p != PebbleDefaults() {
 			t.Errorf("%s does not read its default: %v", key, err)

@@ -75,7 +75,7 @@ func TestValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ones, all int
+	var set, bits int
 	for i := range d.Records {
 		for _, v := range [][]byte{Value(nil, d, i), Value(nil, other, i)} {
 			if int64(len(v)) != d.RecordBytes() || seen[string(v)] {
@@ -86,8 +86,8 @@ func TestValues(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, b := range v {
-				ones += int(b&1) + int(b>>7)
-				all += 2
+				set += int(b&1) + int(b>>7)
+				bits += 2
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func TestValues(t *testing.T) {
 	if share := float64(packed.Len()) / float64(2*d.Bytes()); share < 0.999 {
 		t.Errorf("deflate makes %.3f of values", share)
 	}
-	if share := float64(ones) / float64(all); math.Abs(share-0.5) > 0.002 {
+	if share := float64(set) / float64(bits); math.Abs(share-0.5) > 0.002 {
 		t.Errorf("%.4f of bits are set", share)
 	}
 	dst := Value([]byte("before"), d, 3)

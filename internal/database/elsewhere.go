@@ -48,12 +48,12 @@ const maxNodes = 100
 // schemaParam returns the parameter for the name of the schema with the records, which each kind of server calls
 // otherwise.
 func schemaParam(key, help string) field.Field[remoteParams] {
-	own := func(text string) bool {
+	allowed := func(text string) bool {
 		return schemaName.MatchString(text) && !slices.Contains(systemSchemas, text) &&
 			!strings.HasPrefix(text, "pg_") && !strings.HasPrefix(text, "system_")
 	}
 	return field.Of(key, help, field.Text("a name of small letters, digits and _, and none of the server's own",
-		"bench", own), func(p *remoteParams) *string { return &p.Schema })
+		"bench", allowed), func(p *remoteParams) *string { return &p.Schema })
 }
 
 // text describes a value to editors that is no more than a text.
@@ -63,10 +63,10 @@ func text() *jsonschema.Schema { return &jsonschema.Schema{Type: "string"} }
 // secret.
 func secretParam(key, help string) field.Field[remoteParams] {
 	return field.Nested(key, help, text, func(r *field.Reader, p *remoteParams, n *yaml.Node, _ string) bool {
-		from, at, _ := strings.Cut(n.Value, ":")
+		kind, source, _ := strings.Cut(n.Value, ":")
 		switch {
-		case n.Kind == yaml.ScalarNode && from == "env" && environment.MatchString(at):
-		case n.Kind == yaml.ScalarNode && from == "file" && path.IsAbs(at) && path.Clean(at) == at:
+		case n.Kind == yaml.ScalarNode && kind == "env" && environment.MatchString(source):
+		case n.Kind == yaml.ScalarNode && kind == "file" && path.IsAbs(source) && path.Clean(source) == source:
 		default:
 			r.Problem(n, key+" says where it is, and never what",
 				"write env:NAME, of a variable, or file:PATH, of a file that only you may read, from / on")
@@ -88,14 +88,14 @@ func addresses(key, help string) field.Field[remoteParams] {
 	describe := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "array", Items: node.Schema()} }
 	return field.Nested(key, help, describe, func(r *field.Reader, p *remoteParams, n *yaml.Node, _ string) bool {
 		before := len(r.Problems)
-		all := n.Content
+		entries := n.Content
 		if n.Kind == yaml.ScalarNode {
-			all = []*yaml.Node{n}
+			entries = []*yaml.Node{n}
 		}
 		var nodes []string
-		for _, one := range all {
-			at, _ := field.Value(r, one, key, node)
-			nodes = append(nodes, at)
+		for _, entry := range entries {
+			address, _ := field.Value(r, entry, key, node)
+			nodes = append(nodes, address)
 		}
 		if len(nodes) == 0 || len(nodes) > maxNodes {
 			r.Problem(n, key+" needs one node and at most 100", "write address: ["+node.Example+"]")
@@ -139,7 +139,7 @@ func absolute(text string) bool {
 
 // orElsewhere returns the kind, of which a server may also be one that somebody else started.
 func orElsewhere(k Kind, client string, reach field.Table[remoteParams]) Kind {
-	own, schema, first := k.Decode, k.Schema, reach[0].Key
+	decodeOwn, schema, first := k.Decode, k.Schema, reach[0].Key
 	k.Schema = func() *jsonschema.Schema {
 		all := schema()
 		for pair := reach.Schema(&reachedDefaults).Properties.Oldest(); pair != nil; pair = pair.Next() {
@@ -149,7 +149,7 @@ func orElsewhere(k Kind, client string, reach field.Table[remoteParams]) Kind {
 	}
 	k.Decode = func(node *yaml.Node) (Server, problem.List) {
 		if node == nil || !hasKey(node, first) {
-			return own(node)
+			return decodeOwn(node)
 		}
 		p, problems := decode(reach, k.Name, "{"+first+": ...}", node, reachedDefaults)
 		if p.CA != "" && !p.TLS {

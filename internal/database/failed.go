@@ -9,29 +9,29 @@ import (
 )
 
 // cause maps a message of a server or of the kernel, in lower case, to a reason and a remedy.
-type cause struct{ said, why, remedy string }
+type cause struct{ message, why, remedy string }
 
-// explainExit returns the problem of a server that ended. It takes the first cause whose message is in the output: a
-// full device makes everything else fail. Without a known message it goes by the exit code.
+// explainExit returns the problem of a server that ended. It takes the first cause whose message is in the output,
+// since a full device makes other things fail, too. Without a known message the exit code decides.
 func explainExit(title string, causes []cause, memory string, exit workload.Exit) *problem.Problem {
 	failure := func(why, remedy string) *problem.Problem { return problem.New(problem.Failed, title, why, remedy) }
 	if exit.OOMKilled {
 		return failure("the kernel's OOM killer ended it: its memory limit, or the host's memory, is used up", memory)
 	}
-	said := complaint(exit.Stderr)
+	message := complaint(exit.Stderr)
 	lower := strings.ToLower(exit.Stderr)
 	for _, c := range causes {
-		if !strings.Contains(lower, c.said) {
+		if !strings.Contains(lower, c.message) {
 			continue
 		}
-		if !strings.Contains(strings.ToLower(said), c.said) {
-			said = lineWith(exit.Stderr, c.said)
+		if !strings.Contains(strings.ToLower(message), c.message) {
+			message = lineWith(exit.Stderr, c.message)
 		}
-		return failure(with(c.why, said), c.remedy)
+		return failure(explain(c.why, message), c.remedy)
 	}
 	switch {
 	case strings.Contains(lower, "panic: "), strings.Contains(lower, "fatal error: "):
-		return failure(with("it has a bug", said), "please report it with the trial's artifacts")
+		return failure(explain("it has a bug", message), "please report it with the trial's artifacts")
 	case exit.Signal != "":
 		return failure(fmt.Sprintf("a signal ended it (%s)", exit.Signal),
 			"run the trial again; somebody or something on this host sent the signal")
@@ -39,7 +39,7 @@ func explainExit(title string, causes []cause, memory string, exit workload.Exit
 		return failure("a signal ended it (SIGKILL)",
 			"run the trial again; if no person sent it, see the kernel's log for the OOM killer")
 	}
-	return failure(with(fmt.Sprintf("it exited with code %d", exit.Code), said),
+	return failure(explain(fmt.Sprintf("it exited with code %d", exit.Code), message),
 		"see the trial's artifacts; the command line there shows the same by hand")
 }
 
@@ -56,14 +56,14 @@ func lineWith(text, words string) string {
 // maxQuote bounds the length of a quoted message: some name every file of the server.
 const maxQuote = 400
 
-func with(why, said string) string {
-	if said == "" {
+func explain(why, message string) string {
+	if message == "" {
 		return why
 	}
-	if len(said) > maxQuote {
-		said = strings.ToValidUTF8(said[:maxQuote], "") + "..."
+	if len(message) > maxQuote {
+		message = strings.ToValidUTF8(message[:maxQuote], "") + "..."
 	}
-	return why + ": " + said
+	return why + ": " + message
 }
 
 // serious are the words with which databases begin lines that say why they ended.

@@ -37,9 +37,10 @@ type LoadPlan struct {
 }
 
 // DataDir is where the data directory is in the image's root while it is laid out, and
-// LoadScratch the scratch directory, of which only workload.ServerDir is there.
+// LoadScratch the scratch directory, of which only workload.ServerDir is there. No image has either: see
+// image.CheckNames.
 const (
-	DataDir     = "/data"
+	DataDir     = LoadScratch + "/data"
 	LoadScratch = "/plimsoll"
 )
 
@@ -87,10 +88,10 @@ func ReadLoadPlan(text []byte) (p LoadPlan, err error) {
 		problems = append(problems, err)
 	}
 	if p.At.Socket != "" && path.Dir(p.At.Socket) != workload.ServerDir {
-		problems = append(problems, fmt.Errorf("socket is to be a file in %s, not %q", workload.ServerDir, p.At.Socket))
+		problems = append(problems, fmt.Errorf("socket must be a file in %s, not %q", workload.ServerDir, p.At.Socket))
 	}
 	if p.At.Remote != "" {
-		problems = append(problems, errors.New("at is to be a socket or a port: the plan starts a server of its own"))
+		problems = append(problems, errors.New("at must be a socket or a port: the plan starts the server"))
 	}
 	if p.Client == "" || p.Ends == "" || len(p.Serve) == 0 {
 		problems = append(problems, errors.New("client, ends or serve is missing"))
@@ -101,11 +102,11 @@ func ReadLoadPlan(text []byte) (p LoadPlan, err error) {
 		}
 	}
 	if p.Keeps != "" && (!path.IsAbs(p.Keeps) || path.Clean(p.Keeps) != p.Keeps || p.Keeps == "/") {
-		problems = append(problems, fmt.Errorf("keeps is to be an absolute path, not %q", p.Keeps))
+		problems = append(problems, fmt.Errorf("keeps must be an absolute path, not %q", p.Keeps))
 	}
 	for name := range p.Files {
 		if path.Base(name) != name || !filepath.IsLocal(name) || name == workload.ServerDir {
-			problems = append(problems, fmt.Errorf("file %q is to be a base name", name))
+			problems = append(problems, fmt.Errorf("file %q must be a base name", name))
 		}
 	}
 	return p, errors.Join(append(problems, p.Dataset.Check())...)

@@ -13,17 +13,17 @@ func TestLoadPlans(t *testing.T) {
 	text := string(s.Load("/place/data", d).Files[LoadPlanName])
 	p, err := ReadLoadPlan([]byte(text))
 	if err != nil || p.At.Port != 9042 || p.Ends != "TERM" || !slices.Equal(p.Codes, []int{143}) || p.Patience == 0 ||
-		len(p.Finish) != 2 || !strings.Contains(p.Files["cassandra.yaml"], "data_file_directories: [/data/data]") {
+		len(p.Finish) != 2 || !strings.Contains(p.Files["cassandra.yaml"], "data_file_directories: [/plimsoll/data/data]") {
 		t.Errorf("%+v, %v", p, err)
 	}
 	for from, c := range map[string]struct{ to, want string }{
 		`"port": 9042`:             {`"port": 0`, "on a socket, on a port, or is external"},
-		`"port": 9042   `:          {`"remote": "db:9042"`, "a server of its own"},
+		`"port": 9042   `:          {`"remote": "db:9042"`, "the plan starts the server"},
 		`"at": {`:                  {`"at": {"socket": "x", `, "on a socket, on a port, or is external"},
 		`"port": 9042 `:            {`"port": 70000`, "write a number from 1 to 65535"},
 		`"port": 9042  `:           {`"socket": "../x"`, "a path in the working directory"},
-		`"cassandra.yaml": "`:      {`"../cassandra.yaml": "`, "is to be a base name"},
-		`"logback.xml": "`:         {`"server": "`, "is to be a base name"},
+		`"cassandra.yaml": "`:      {`"../cassandra.yaml": "`, "must be a base name"},
+		`"logback.xml": "`:         {`"server": "`, "must be a base name"},
 		`"client": "cassandra"`:    {`"client": ""`, "client, ends or serve is missing"},
 		`"finish": [`:              {`"finish": [[],`, "an empty command"},
 		`"patience": 300000000000`: {`"patience": 1, "network": "/proc/1/ns/net"`, "this is no plan of loading"},

@@ -47,7 +47,7 @@ var mongodbParams = withSettings(field.Table[MongodbParams]{
 		"a write is answered once the journal on the device has it; false: once it is in memory, and the "+
 			"journal is written every journalCommitInterval",
 		field.Switch, func(p *MongodbParams) *bool { return &p.Journal }),
-	field.Of("journalCommitInterval", "milliseconds between two writes of the journal that nobody waits for",
+	field.Of("journalCommitInterval", "milliseconds between two writes of the journal that no client waits for",
 		field.Count(1, 500), func(p *MongodbParams) *int { return &p.Commit }),
 	field.Of("syncdelay", "seconds between two checkpoints, which write all that has changed",
 		field.Count(1, 3600), func(p *MongodbParams) *int { return &p.Delay }),
@@ -167,7 +167,7 @@ func (m *mongodb) Serve(dir string) workload.Step {
 // mongodbCauses maps messages of MongoDB to causes and remedies.
 var mongodbCauses = []cause{
 	{"no space left on device", "its device is full",
-		"give the stack a larger size or the workload fewer records; updates need room beside the data"},
+		"give the stack a larger size or the workload fewer records; updates need room in addition to the data"},
 	{"disk is full", "its device is full", "give the stack a larger size or the workload fewer records"},
 	{"cannot allocate memory", "it got no memory", mongodbMemory},
 	{"out of memory", "it got no memory", mongodbMemory},
@@ -186,15 +186,15 @@ var mongodbCauses = []cause{
 	{"input/output error", "its device failed", "see the kernel's log (dmesg)"},
 	{"read-only file system", "its file system is, or has become, read-only", "see the kernel's log (dmesg)"},
 	{"wt_panic", "its data is damaged",
-		"see the kernel's log (dmesg), and have the data loaded anew: plimsoll data remove"},
-	{"too many open files", "it may not open as many files", "raise the limit of open files (ulimit -n)"},
+		"see the kernel's log (dmesg), and have the data loaded again: plimsoll data remove"},
+	{"too many open files", "its limit of open files is too low", "raise the limit of open files (ulimit -n)"},
 	{"permission denied", "it may not open its files", "run as root"},
 }
 
 const (
 	mongodbMemory = "raise its memory limit, or lower cache_size: it takes that, a MiB for each client, " +
 		"and 100 MiB and more for what it does by itself"
-	mongodbVersion = "name the image that the data was loaded with, or have it loaded anew: plimsoll data remove"
+	mongodbVersion = "name the image that the data was loaded with, or have it loaded again: plimsoll data remove"
 )
 
 // mongodbLine is a line of its log, as JSON.
@@ -209,28 +209,28 @@ type mongodbLine struct {
 
 // mongodbMessages returns the messages of MongoDB's log about errors, a line for each.
 func mongodbMessages(log string) string {
-	var said strings.Builder
+	var messages strings.Builder
 	for text := range strings.Lines(log) {
 		var line mongodbLine
 		if json.Unmarshal([]byte(text), &line) != nil || line.Msg == "" {
-			said.WriteString(text)
+			messages.WriteString(text)
 			continue
 		}
 		if line.Severity != "E" && line.Severity != "F" {
 			continue
 		}
-		said.WriteString("[ERROR] " + line.Msg)
-		for _, more := range []any{line.Attr.Error, line.Attr.Message} {
-			if engine, ok := more.(map[string]any); ok {
-				more = engine["error_str"]
+		messages.WriteString("[ERROR] " + line.Msg)
+		for _, detail := range []any{line.Attr.Error, line.Attr.Message} {
+			if engine, ok := detail.(map[string]any); ok {
+				detail = engine["error_str"]
 			}
-			if text, ok := more.(string); ok {
-				said.WriteString(": " + text)
+			if text, ok := detail.(string); ok {
+				messages.WriteString(": " + text)
 			}
 		}
-		said.WriteString("\n")
+		messages.WriteString("\n")
 	}
-	return said.String()
+	return messages.String()
 }
 
 // illegalInstruction is the exit code of a process that SIGILL ended.

@@ -15,6 +15,7 @@ import (
 // MysqlParams are the parameters of MySQL and MariaDB, by their own names. Sizes are in bytes.
 type MysqlParams struct {
 	Image       string
+	Layout      string
 	BufferPool  int64
 	FlushLog    int
 	Doublewrite bool
@@ -30,6 +31,7 @@ type MysqlParams struct {
 // mysqlParams are all, in the order of MysqlParams.
 var mysqlParams = withSettings(field.Table[MysqlParams]{
 	imageOf("mysql", func(p *MysqlParams) *string { return &p.Image }),
+	layoutOf(mysqlLayouts, mysqlLayout),
 	field.Of("innodb_buffer_pool_size",
 		"pages that the server itself caches; what it misses is read from the device, past the page "+
 			"cache unless innodb_flush_method says otherwise",
@@ -131,16 +133,19 @@ type mysql struct {
 }
 
 func (f mysqlFlavour) defaults() MysqlParams {
-	return MysqlParams{Image: f.image, BufferPool: 64 << 20, FlushLog: 1, Doublewrite: true, FlushMethod: "O_DIRECT",
-		LogSize: 96 << 20, IOCapacity: 200, Connections: 300}
+	return MysqlParams{Image: f.image, Layout: defaultLayout, BufferPool: 64 << 20, FlushLog: 1, Doublewrite: true,
+		FlushMethod: "O_DIRECT",
+		LogSize:     96 << 20, IOCapacity: 200, Connections: 300}
 }
 
 func (f mysqlFlavour) decode(node *yaml.Node) (Server, problem.List) {
-	p, problems := decode(mysqlParams, f.name, "{innodb_buffer_pool_size: 128MiB}", node,
+	p, problems := decodeLayout(mysqlParams, mysqlLayouts, mysqlLayout, f.name, "{innodb_buffer_pool_size: 128MiB}", node,
 		f.defaults())
 	if len(problems) > 0 {
 		return nil, problems
 	}
+	l, _ := findLayout(mysqlLayouts, p.Layout)
+	p.Set = p.Set.over(l.settings)
 	return &mysql{p, f}, nil
 }
 
@@ -238,11 +243,11 @@ func (m *mysql) Serve(dir string) workload.Step {
 	return workload.Step{Argv: options}
 }
 
-// serve is the command line that loading and serving share.
+// serve returns the command line that loading and serving share.
 func (m *mysql) serve(dir string) []string {
-	at := workload.ScratchDir + "/" + workload.ServerDir
+	scratch := workload.ScratchDir + "/" + workload.ServerDir
 	options := []string{m.program, "--no-defaults", "--datadir=" + dir,
-		"--socket=" + workload.ScratchDir + "/" + mysqlSocket, "--pid-file=" + at + "/pid",
+		"--socket=" + workload.ScratchDir + "/" + mysqlSocket, "--pid-file=" + scratch + "/pid",
 		"--skip-networking", "--skip-name-resolve",
 		m.redo + strconv.FormatInt(m.LogSize, 10)}
 	if !m.Binlog {
@@ -254,7 +259,7 @@ func (m *mysql) serve(dir string) []string {
 // mysqlCauses maps messages of MySQL and MariaDB to causes and remedies.
 var mysqlCauses = []cause{
 	{"no space left on device", "its device is full",
-		"give the stack a larger size or the workload fewer records; updates need room beside the data"},
+		"give the stack a larger size or the workload fewer records; updates need room in addition to the data"},
 	{"error number 28", "its device is full", "give the stack a larger size or the workload fewer records"},
 	{"disk is full", "its device is full", "give the stack a larger size or the workload fewer records"},
 	{"cannot allocate memory for the buffer pool", "it got no memory for its buffers",
@@ -273,7 +278,7 @@ var mysqlCauses = []cause{
 	{"the socket file path is too long", "the path of its socket is too long",
 		"name the run's directory, stack and mix more shortly"},
 	{"corrupt", "its data is damaged",
-		"see the kernel's log (dmesg), and have the data loaded anew: plimsoll data remove"},
+		"see the kernel's log (dmesg), and have the data loaded again: plimsoll data remove"},
 	{"input/output error", "its device failed", "see the kernel's log (dmesg)"},
 	{"read-only file system", "its file system is, or has become, read-only", "see the kernel's log (dmesg)"},
 	{"permission denied", "it may not open its files", "run as root"},
@@ -287,7 +292,7 @@ const (
 		"give the stack a larger size or the workload fewer records"
 	mysqlMemory = "raise its memory limit, or lower innodb_buffer_pool_size: it takes that, some MiB for each client, " +
 		"and 150 MiB for what it does by itself"
-	mysqlVersion = "name the image that the data was loaded with, or have it loaded anew: plimsoll data remove"
+	mysqlVersion = "name the image that the data was loaded with, or have it loaded again: plimsoll data remove"
 )
 
 // Failed implements Server.

@@ -8,7 +8,7 @@ import (
 // Words by which the embedded server and its loader say what ended them. Failed
 // knows them again.
 const (
-	PebbleTorn     = "was not loaded to its end"
+	PebbleTorn     = "was not loaded completely"
 	PebbleNoData   = "holds no data that this program loaded"
 	PebbleVersion  = "has another format"
 	PebbleLocked   = "another server has it open"
@@ -23,7 +23,7 @@ var pebbleCauses = []cause{
 	{PebbleFull, "its device is full",
 		"give the stack a larger size or the workload fewer records; updates need as much room again as the data takes"},
 	{"disk quota exceeded", "its quota on the device is used up", "raise the quota, or take fewer records"},
-	{PebbleTorn, "its data was not loaded to its end", "have it loaded again"},
+	{PebbleTorn, "its data was not loaded completely", "have it loaded again"},
 	{PebbleNoData, "its directory holds no data of ours", "have it loaded again"},
 	{PebbleVersion, "another version of this program loaded its data",
 		"have it loaded again by this version, or run the one that loaded it"},
@@ -37,7 +37,7 @@ var pebbleCauses = []cause{
 	{"read-only file system", "its file system is, or has become, read-only", "see the kernel's log (dmesg)"},
 	{"cannot allocate memory", "it got no memory", pebbleMemory},
 	{"out of memory", "it got no memory", pebbleMemory},
-	{"too many open files", "it may not open as many files", "raise the limit of open files (ulimit -n), or filesize"},
+	{"too many open files", "its limit of open files is too low", "raise that limit (ulimit -n), or filesize"},
 	{"permission denied", "it may not open its files", "run as root, or give the server's user the right to write there"},
 }
 

@@ -22,7 +22,7 @@ type Settings map[string]string
 var (
 	settingName  = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}(\.[a-z0-9_]{1,64})?$`)
 	mixedName    = regexp.MustCompile(`^[a-z][A-Za-z0-9_]{0,63}$`)
-	settingValue = regexp.MustCompile(`^(-?[0-9.]|[A-Za-z%])[A-Za-z0-9_.,:=+% -]{0,255}$`)
+	settingValue = regexp.MustCompile(`^((-?[0-9.]|[A-Za-z%])[A-Za-z0-9_.,:=+% -]{0,255}|[0-9]{1,12}[KMG]?i?B/s)$`)
 )
 
 // settable defines the permitted settings of one kind of database.
@@ -110,17 +110,17 @@ func (s settable) read(r *field.Reader, keys []string, node *yaml.Node) (Setting
 		r.Problem(node, "set takes options of the server by its own names", "write set: {name: value}")
 		return nil, false
 	}
-	all := Settings{}
+	settings := Settings{}
 	for pair := range slices.Chunk(node.Content, 2) {
 		key, value := pair[0], pair[1]
 		name := key.Value
 		if s.foldsDashes {
 			name = strings.ReplaceAll(name, "-", "_")
 		}
-		_, twice := all[name]
+		_, twice := settings[name]
 		switch why := s.refusal(name); {
 		case slices.ContainsFunc(keys, func(k string) bool { return k == name || s.shortens(name, k) }):
-			r.Problem(key, fmt.Sprintf("set: %s is a parameter of its own", name), "write it beside set, not below it")
+			r.Problem(key, fmt.Sprintf("set: %s is a parameter of its own", name), "write it next to set, not below it")
 		case !s.isName(name):
 			r.Problem(key, fmt.Sprintf("set: %q is no name of an option", key.Value),
 				"write letters as the server does, digits and _")
@@ -134,9 +134,9 @@ func (s settable) read(r *field.Reader, keys []string, node *yaml.Node) (Setting
 			r.Problem(value, fmt.Sprintf("set: %s: %q cannot be used", name, value.Value),
 				"write a number, a size or words; no paths, quotation marks or other lines")
 		}
-		all[name] = value.Value
+		settings[name] = value.Value
 	}
-	return all, len(r.Problems) == before
+	return settings, len(r.Problems) == before
 }
 
 // settingsSchema describes settings: names with values that YAML may read as numbers.
@@ -157,17 +157,17 @@ func (s Settings) mapSorted(text func(name, value string) []string) (all []strin
 }
 
 // withSettings returns parameters and, after them, set.
-func withSettings[P any](own field.Table[P], s settable, at func(*P) *Settings) field.Table[P] {
-	keys := append(own.Keys(), "set")
+func withSettings[P any](table field.Table[P], s settable, settings func(*P) *Settings) field.Table[P] {
+	keys := append(table.Keys(), "set")
 	read := func(r *field.Reader, p *P, n *yaml.Node, _ string) (ok bool) {
-		*at(p), ok = s.read(r, keys, n)
+		*settings(p), ok = s.read(r, keys, n)
 		return ok
 	}
 	shown := func(p *P) string {
-		return cmp.Or(strings.Join(at(p).mapSorted(func(name, value string) []string {
+		return cmp.Or(strings.Join(settings(p).mapSorted(func(name, value string) []string {
 			return []string{name + "=" + value}
 		}), "; "), "none")
 	}
-	return append(own, field.Nested("set", "options of the server that have no parameter here, by its own names; what a "+
-		"promise of Plimsoll depends on is refused", settingsSchema, read).Shown(shown))
+	return append(table, field.Nested("set", "options of the server that have no parameter here, by its own names; what "+
+		"a promise of Plimsoll depends on is refused", settingsSchema, read).Shown(shown))
 }

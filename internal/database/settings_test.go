@@ -43,15 +43,15 @@ func TestSettingsReachTheServer(t *testing.T) {
 			continue
 		}
 		step := s.Serve("/data")
-		all := strings.Join(step.Argv, " ")
+		served := strings.Join(step.Argv, " ")
 		for _, file := range step.Files {
-			all += "\n" + string(file)
+			served += "\n" + string(file)
 		}
-		if strings.Count(all, c.want) != 1 {
-			t.Errorf("%s %s is served by %s", c.kind, c.set, all)
+		if strings.Count(served, c.want) != 1 {
+			t.Errorf("%s %s is served by %s", c.kind, c.set, served)
 		}
-		if strings.Count(all, "concurrent_compactors:") > 1 {
-			t.Errorf("%s: what is set does not replace what Plimsoll has: %s", c.kind, all)
+		if strings.Count(served, "concurrent_compactors:") > 1 {
+			t.Errorf("%s: what is set does not replace what Plimsoll has: %s", c.kind, served)
 		}
 		if len(s.Settings()) == 0 || s.Parameters()["set"] == "none" {
 			t.Errorf("%s %s is shown as %v", c.kind, c.set, s.Parameters())

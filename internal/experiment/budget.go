@@ -34,12 +34,12 @@ const (
 // whose results decide on the others. One trial each is then enough, since more blocks are worth more.
 func Fit(e *Experiment, budget time.Duration) error {
 	full := e.Timing
-	estimate, most := Estimate, firstShare
+	estimate, share := Estimate, firstShare
 	if e.IsScaling() {
-		estimate, most = scalingCost, scalingShare
+		estimate, share = scalingCost, scalingShare
 		e.Trials = max(1, e.Trials)
 	}
-	elasticity := 0.0 // in the least that a budget has to be for, it is not
+	elasticity := 0.0 // not in the least that a budget has to suffice for
 	takes := func(repeat int, t workload.Timing) time.Duration {
 		short := *e
 		short.Elasticity, short.Repeat, short.Timing = elasticity, repeat, t
@@ -52,7 +52,7 @@ func Fit(e *Experiment, budget time.Duration) error {
 			budget, e.Name, plural.Count(len(e.Stacks), "stack"), need.Round(time.Second))
 	}
 	elasticity = e.Elasticity
-	first := time.Duration(most * float64(budget))
+	first := time.Duration(share * float64(budget))
 	if e.Trials == 0 && takes(enoughRepeats, least) > first {
 		e.Trials = 1 // blocks say more than what trials of one setup differ by
 	}
@@ -66,8 +66,8 @@ func Fit(e *Experiment, budget time.Duration) error {
 			return long
 		}
 		share := max(0, float64(first-low)/float64(high-low))
-		part := scaleTiming(workload.Timing{Ramp: long.Ramp - short.Ramp, Runtime: long.Runtime - short.Runtime}, share)
-		return workload.Timing{Ramp: short.Ramp + part.Ramp, Runtime: short.Runtime + part.Runtime}
+		added := scaleTiming(workload.Timing{Ramp: long.Ramp - short.Ramp, Runtime: long.Runtime - short.Runtime}, share)
+		return workload.Timing{Ramp: short.Ramp + added.Ramp, Runtime: short.Runtime + added.Runtime}
 	}
 	even := least // how short both become before the time in which nothing is measured does
 	if e.serves() {
@@ -82,7 +82,7 @@ func Fit(e *Experiment, budget time.Duration) error {
 		timing = affordable(even, full)
 	}
 	if timing.Ramp < shortest {
-		// It would be over before a rate is steady. The time is better measured.
+		// The ramp would be over before a rate is steady. The time is better measured.
 		full.Ramp, least.Ramp = 0, 0
 		timing = affordable(least, full)
 	}
@@ -123,7 +123,7 @@ func MayEndEarly(e *Experiment, together ...Workload) bool {
 			return false
 		}
 	}
-	return !e.Fixed && longest(e, together).Runtime > stopping.DefaultRule.Min
+	return !e.Fixed && e.Operations == 0 && longest(e, together).Runtime > stopping.DefaultRule.Min
 }
 
 // scaleTiming returns both times multiplied by share, in whole milliseconds.

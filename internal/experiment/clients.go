@@ -76,8 +76,9 @@ func (e *Experiment) CheckClients() *problem.Problem {
 	if e.Clients == nil {
 		return nil
 	}
+	workloads := e.workloads()
 	for _, m := range e.Mixes {
-		for _, w := range e.WorkloadsOf(m) {
+		for _, w := range workloads.workloadsOf(m) {
 			abilities, why, remedy := w.Abilities(), "", "leave out clients, or the workload"
 			switch {
 			case abilities.Elsewhere != nil:

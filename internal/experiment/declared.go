@@ -32,57 +32,56 @@ type expansion struct {
 
 // declarations reads the names of stacks, workloads or mixes, and what factors
 // each depends on.
-func (p *parser) declarations(n *yaml.Node, what, example string) []*declared {
+func (p *parser) declarations(n *yaml.Node, noun, example string) []*declared {
 	if isNull(n) || n.Kind == yaml.MappingNode && len(n.Content) == 0 {
-		p.Problem(n, fmt.Sprintf("the experiment has no %s", what), "write below it "+example)
+		p.Problem(n, fmt.Sprintf("the experiment has no %s", noun), "write below it "+example)
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		p.Problem(n, fmt.Sprintf("%s are written as names and values, not as %s", plural.Of(2, what), describe(n)),
+		p.Problem(n, fmt.Sprintf("%s are written as names and values, not as %s", plural.Of(2, noun), describe(n)),
 			"write "+example)
 		return nil
 	}
-	var all []*declared
+	var out []*declared
 	for pair := range slices.Chunk(n.Content, 2) {
 		if pair[0].Kind != yaml.ScalarNode {
-			p.Problem(pair[0], fmt.Sprintf("the name of a %s is text, not %s", what, describe(pair[0])), "write "+example)
+			p.Problem(pair[0], fmt.Sprintf("the name of a %s is text, not %s", noun, describe(pair[0])), "write "+example)
 			continue
 		}
-		all = append(all, p.declaration(what, pair[0], pair[1]))
+		out = append(out, p.declaration(noun, pair[0], pair[1]))
 	}
-	return all
+	return out
 }
 
-// declaration finds out which factors a stack, workload or mix depends on. All
-// of them belong into its name, and no other. A mix depends on those of the host
-// as well: it runs there.
-func (p *parser) declaration(what string, key, value *yaml.Node) *declared {
+// declaration finds the factors that a stack, workload or mix depends on. Its name has to have all of them, and no
+// other. A mix also depends on the factors of its host.
+func (p *parser) declaration(noun string, key, value *yaml.Node) *declared {
 	d := &declared{key: key, value: value}
-	of := what + " " + key.Value
+	subject := noun + " " + key.Value
 	met := "workload"
-	if what == "mix" {
-		met = what
+	if noun == "mix" {
+		met = noun
 	}
-	inName := p.mentions(of, &d.broken, key)
+	inName := p.mentions(subject, &d.broken, key)
 	values := scalars(value)
-	if what == "mix" {
+	if noun == "mix" {
 		values = append(values, p.scalarsOfMix(value)...)
 	}
-	inValue := p.mentions(of, &d.broken, values...)
+	inValue := p.mentions(subject, &d.broken, values...)
 	for _, f := range p.factors {
 		switch {
 		case !inName[f.name] && !inValue[f.name]:
 			continue
 		case len(f.levels) == 0:
-			d.broken = true // which was said where the factor is declared
+			d.broken = true // the factor's declaration has the problem
 		case !inValue[f.name]:
 			p.Problem(key,
-				fmt.Sprintf("the name of %s mentions %s, but the %s is the same at each of its levels", of, f.name, what),
+				fmt.Sprintf("the name of %s mentions %s, but the %s is the same at each of its levels", subject, f.name, noun),
 				"take it out of the name: every "+met+" meets every stack")
 			d.nameless = true
 			continue
 		case !inName[f.name] && len(f.levels) > 1:
-			p.Problem(key, fmt.Sprintf("%s depends on %s, but its name is the same at each level", of, f.name),
+			p.Problem(key, fmt.Sprintf("%s depends on %s, but its name is the same at each level", subject, f.name),
 				fmt.Sprintf("write %s-$%s", key.Value, f.name))
 			d.nameless = true
 		}
@@ -91,10 +90,10 @@ func (p *parser) declaration(what string, key, value *yaml.Node) *declared {
 	return d
 }
 
-// scalarsOfMix returns what else a mix may mention factors in: the host that it
-// runs in, and, to refuse that once, the names of its tenants.
+// scalarsOfMix returns the other scalars in which a mix may mention factors: those of its host, and, to refuse them
+// once, the names of its tenants.
 func (p *parser) scalarsOfMix(value *yaml.Node) []*yaml.Node {
-	var all []*yaml.Node
+	var out []*yaml.Node
 	if p.hostNode != nil {
 		for _, s := range scalars(p.hostNode) {
 			known := true
@@ -102,25 +101,25 @@ func (p *parser) scalarsOfMix(value *yaml.Node) []*yaml.Node {
 				known = known && p.factor(name) != nil
 				return ""
 			})
-			if known { // what is not is said of the host
-				all = append(all, s)
+			if known { // the host has a problem for an unknown one
+				out = append(out, s)
 			}
 		}
 	}
 	if value.Kind == yaml.MappingNode {
 		for pair := range slices.Chunk(value.Content, 2) {
-			all = append(all, pair[0])
+			out = append(out, pair[0])
 		}
 	}
-	return all
+	return out
 }
 
 const maxFilled = 500_000 // nodes, once levels of factors are filled in; a real experiment is far below
 
-// each calls one for every expansion of every declaration. With brief, it takes one combination of levels for each.
-func (p *parser) each(all []*declared, what string, brief bool, one func(expansion)) (names []string) {
+// expand calls visit for every expansion of every declaration. With brief, it takes one combination of levels for each.
+func (p *parser) expand(declarations []*declared, noun string, brief bool, visit func(expansion)) (names []string) {
 	taken := map[string]*declared{}
-	for _, d := range all {
+	for _, d := range declarations {
 		if d.broken {
 			names = append(names, d.key.Value)
 			continue
@@ -129,10 +128,10 @@ func (p *parser) each(all []*declared, what string, brief bool, one func(expansi
 		if !brief && p.filled > maxFilled {
 			brief = true
 			p.Problem(d.key,
-				fmt.Sprintf("%s %s is too long to be written out for each combination of levels", what, d.key.Value),
+				fmt.Sprintf("%s %s is too long to be written out for each combination of levels", noun, d.key.Value),
 				"take fewer levels, or fewer factors")
 		}
-		said := p.Problems
+		earlier := p.Problems
 		var found []problem.List
 		var made []choice
 		for _, c := range choices(d.factors, brief) {
@@ -143,13 +142,13 @@ func (p *parser) each(all []*declared, what string, brief bool, one func(expansi
 				taken[name] = d
 				names = append(names, name)
 			case other != d || !d.nameless:
-				p.Problem(d.key, fmt.Sprintf("two %s are called %s", plural.Of(2, what), name), "give each a name of its own")
+				p.Problem(d.key, fmt.Sprintf("two %s are called %s", plural.Of(2, noun), name), "give each a name of its own")
 			}
-			p.checkName(&yaml.Node{Line: d.key.Line, Value: name}, "the name of a "+what)
-			one(expansion{d.key.Value, name, c.fill(d.value), c.names(), d.value, c})
+			p.checkName(&yaml.Node{Line: d.key.Line, Value: name}, "the name of a "+noun)
+			visit(expansion{d.key.Value, name, c.fill(d.value), c.names(), d.value, c})
 			found, made = append(found, p.Problems), append(made, c)
 		}
-		p.Problems = said
+		p.Problems = earlier
 		p.Problems = append(p.Problems, joinProblems(made, found)...)
 	}
 	return names
@@ -174,13 +173,13 @@ func (d *declared) name(c choice) string {
 	})
 }
 
-// joinProblems merges the problems of all combinations. A problem of all is reported once; one of some is reported
-// with the first of them.
+// joinProblems merges the problems of all combinations. A problem of all combinations is reported once; a problem of
+// some is reported with the first of them.
 func joinProblems(made []choice, found []problem.List) problem.List {
 	if len(found) == 1 {
 		return found[0]
 	}
-	var all problem.List
+	var merged problem.List
 	first, in := map[problem.Problem]int{}, map[problem.Problem]int{}
 	for i, problems := range found {
 		for j, problem := range problems {
@@ -189,16 +188,16 @@ func joinProblems(made []choice, found []problem.List) problem.List {
 			}
 			if in[problem]++; in[problem] == 1 {
 				first[problem] = i
-				all = append(all, problem)
+				merged = append(merged, problem)
 			}
 		}
 	}
-	for i, problem := range all {
+	for i, problem := range merged {
 		if in[problem] < len(found) {
-			all[i].What += ", when " + made[first[problem]].String()
+			merged[i].What += ", when " + made[first[problem]].String()
 		}
 	}
-	return all
+	return merged
 }
 
 // count is the number of combinations of the factors' levels, or something
@@ -214,9 +213,9 @@ func count(factors []*factor) int {
 }
 
 // countAll returns how many stacks, workloads or mixes the declarations expand to, or a number above MaxTrials.
-func countAll(all []*declared) int {
+func countAll(declarations []*declared) int {
 	n := 0
-	for _, d := range all {
+	for _, d := range declarations {
 		if n <= MaxTrials {
 			n += count(d.factors)
 		}
@@ -278,20 +277,20 @@ func (p *parser) trialsPerPoint() int {
 	return within(p.e.Repeat) * within(p.e.Trials)
 }
 
-// checkCount notes when there are too many trials.
-func (p *parser) checkCount(at *yaml.Node, stacks, workloads, mixes []*declared) (ok bool) {
-	what, running := "workload", workloads
+// checkCount reports a problem if there are too many trials.
+func (p *parser) checkCount(node *yaml.Node, stacks, workloads, mixes []*declared) (ok bool) {
+	noun, running := "workload", workloads
 	if p.mixNode != nil {
-		what, running = "mix", mixes
+		noun, running = "mix", mixes
 	}
 	if p.mixNode != nil {
-		// What no mix takes is written out all the same.
-		for _, of := range []struct {
-			what string
-			all  []*declared
+		// Stacks and workloads that no mix takes are written out, too.
+		for _, group := range []struct {
+			noun         string
+			declarations []*declared
 		}{{"stack", stacks}, {"workload", workloads}} {
-			if countAll(of.all) > MaxTrials {
-				p.Problem(at, fmt.Sprintf("this makes %s", product(of.what, of.all)),
+			if countAll(group.declarations) > MaxTrials {
+				p.Problem(node, fmt.Sprintf("this makes %s", product(group.noun, group.declarations)),
 					"take fewer levels, or fewer factors in one experiment")
 				return false
 			}
@@ -300,17 +299,17 @@ func (p *parser) checkCount(at *yaml.Node, stacks, workloads, mixes []*declared)
 	if p.countTrials(stacks, running) <= MaxTrials {
 		return true
 	}
-	many := fmt.Sprintf("this makes more than %d trials: %s and %s, %s each",
-		MaxTrials, product("stack", stacks), product(what, running), plural.Count(p.trialsPerPoint(), "time"))
-	p.Problem(at, many, "take fewer levels, or fewer factors in one experiment: every stack meets every "+what)
+	problem := fmt.Sprintf("this makes more than %d trials: %s and %s, %s each",
+		MaxTrials, product("stack", stacks), product(noun, running), plural.Count(p.trialsPerPoint(), "time"))
+	p.Problem(node, problem, "take fewer levels, or fewer factors in one experiment: every stack meets every "+noun)
 	return false
 }
 
-// product spells out how many stacks or workloads there are and why.
-func product(what string, all []*declared) string {
-	n := countAll(all)
+// product returns how many stacks or workloads there are and why, as text.
+func product(noun string, declarations []*declared) string {
+	n := countAll(declarations)
 	var sweeps []string
-	for _, d := range all {
+	for _, d := range declarations {
 		var sizes []string
 		for _, f := range d.factors {
 			sizes = append(sizes, fmt.Sprintf("%d %s", len(f.levels), f.name))
@@ -319,9 +318,9 @@ func product(what string, all []*declared) string {
 			sweeps = append(sweeps, d.key.Value+": "+strings.Join(sizes, " x "))
 		}
 	}
-	text := plural.Count(n, what)
+	text := plural.Count(n, noun)
 	if n > MaxTrials {
-		text = fmt.Sprintf("more than %d %s", MaxTrials, plural.Of(n, what))
+		text = fmt.Sprintf("more than %d %s", MaxTrials, plural.Of(n, noun))
 	}
 	if len(sweeps) > 0 {
 		text += " (" + strings.Join(sweeps, ", ") + ")"

@@ -21,27 +21,29 @@ const (
 // Family is mixes that differ in the number of their instances alone, fewest first.
 type Family []Mix
 
-// Families returns those of at least two numbers of instances, in the order of the file. Of two mixes with
+// Families returns the families with at least two numbers of instances, in the order of the file. Of two mixes with
 // the same number the first one counts.
 func (e *Experiment) Families() []Family {
-	var all []Family
+	var families []Family
 	var keys []string
 	for _, m := range e.Mixes {
 		key := m.Stored().Family()
 		if key == "" {
 			continue
 		}
-		at := slices.Index(keys, key)
-		if at < 0 {
-			at = len(keys)
-			keys, all = append(keys, key), append(all, nil)
+		i := slices.Index(keys, key)
+		if i < 0 {
+			i = len(keys)
+			keys, families = append(keys, key), append(families, nil)
 		}
-		place, taken := slices.BinarySearchFunc(all[at], m.Count(), func(m Mix, count int) int { return m.Count() - count })
+		place, taken := slices.BinarySearchFunc(families[i], m.Count(), func(m Mix, count int) int {
+			return m.Count() - count
+		})
 		if !taken {
-			all[at] = slices.Insert(all[at], place, m)
+			families[i] = slices.Insert(families[i], place, m)
 		}
 	}
-	return slices.DeleteFunc(all, func(f Family) bool { return len(f) < 2 })
+	return slices.DeleteFunc(families, func(f Family) bool { return len(f) < 2 })
 }
 
 // Coarse returns the mixes that roughly outline the family: the fewest and the most instances, and every second
@@ -69,29 +71,28 @@ func (e *Experiment) IsScaling() bool {
 // lowered by a share, one at a time. A mix is named after the one that it varies, the limit and the factor, as in
 // "C-5.memory-x1.2": names become parts of file names. Its meaning is in Varies, and nothing parses the name. known
 // are the names in use. A limit too small to be changed by the share is left out.
-func Variations(m Mix, share float64, known []string) (all []Mix) {
+func Variations(m Mix, share float64, known []string) (out []Mix) {
 	for _, k := range limitKeys {
-		for _, by := range []float64{1 + share, 1 - share} {
-			v, ok := Vary(m, result.Variation{Of: m.Name, Limit: k.Key, Factor: math.Round(1e4*by) / 1e4})
+		for _, factor := range []float64{1 + share, 1 - share} {
+			v, ok := Vary(m, result.Variation{Of: m.Name, Limit: k.Key, Factor: math.Round(1e4*factor) / 1e4})
 			if !ok {
 				continue
 			}
 			v.Name = unusedName(v.Name, known)
-			all, known = append(all, v), append(slices.Clip(known), v.Name)
+			out, known = append(out, v), append(slices.Clip(known), v.Name)
 		}
 	}
-	return all
+	return out
 }
 
-// Vary returns the mix that varies another; false where that has no such limit, or the factor does not
-// change it.
+// Vary returns a mix with one limit changed; false if the mix has no such limit, or the factor does not change it.
 func Vary(m Mix, v result.Variation) (Mix, bool) {
-	at := slices.IndexFunc(limitKeys, func(k limitKey) bool { return k.Key == v.Limit && k.scale != nil })
-	if at < 0 || m.Host == nil {
+	i := slices.IndexFunc(limitKeys, func(k limitKey) bool { return k.Key == v.Limit && k.scale != nil })
+	if i < 0 || m.Host == nil {
 		return Mix{}, false
 	}
 	host := *m.Host
-	limitKeys[at].scale(&host, v.Factor)
+	limitKeys[i].scale(&host, v.Factor)
 	if host == *m.Host || host.MemoryBytes > 0 && host.MemoryBytes < leastMemory {
 		return Mix{}, false
 	}
@@ -100,16 +101,16 @@ func Vary(m Mix, v result.Variation) (Mix, bool) {
 	return m, true
 }
 
-// AddVaried makes the mixes again that a run added by itself before it was interrupted, as it stored them.
-// What cannot be made is left out: the experiment reads otherwise than when the run began.
+// AddVaried makes the mixes again that a run added before it was interrupted, as it stored them. A mix that cannot be
+// made is left out: the experiment has changed since the run began.
 func (e *Experiment) AddVaried(stored []result.Mix) {
 	e.Mixes = slices.Clip(e.Mixes)
 	for _, was := range stored {
 		if was.Varies == nil {
 			continue
 		}
-		of, known := e.Mix(was.Varies.Of)
-		m, ok := Vary(of, *was.Varies)
+		original, known := e.Mix(was.Varies.Of)
+		m, ok := Vary(original, *was.Varies)
 		if known && ok {
 			m.Name = was.Name
 			e.Mixes = append(e.Mixes, m)
@@ -144,8 +145,8 @@ func (p *parser) checkElasticity() {
 	limited := func(f Family) bool { return len(Variations(f[0], mostVaried, nil)) > 0 }
 	switch {
 	case len(families) == 0:
-		p.Problem(n, "elasticity is measured at as many instances as the host carries, and no mixes differ in the "+
-			"number of their instances alone",
+		p.Problem(n, "elasticity is measured at the load line, and no two mixes differ in their number of instances "+
+			"alone",
 			"write factors: {n: [1, 2, 4, 8]} and mixes: {randread-$n: {readers: {workload: randread, "+
 				"count: $n}}}, or remove it")
 	case !slices.ContainsFunc(families, limited) && !p.asked.host.Empty():
@@ -163,23 +164,23 @@ func ElasticityTakes(e *Experiment) (total time.Duration) {
 	if e.Elasticity == 0 || slices.ContainsFunc(e.Mixes, func(m Mix) bool { return m.Varies != nil }) {
 		return 0
 	}
-	all := *e
+	extended := *e
 	stacks := slices.DeleteFunc(slices.Clone(e.Stacks), func(s Stack) bool { return s.Control != "" })
 	var points []Planned
 	for _, f := range e.Families() {
-		of := f[len(f)-1]
-		varied := append([]Mix{of}, Variations(of, e.Elasticity, nil)...)
+		largest := f[len(f)-1]
+		varied := append([]Mix{largest}, Variations(largest, e.Elasticity, nil)...)
 		if len(varied) == 1 {
 			continue
 		}
-		all.Mixes = append(slices.Clip(all.Mixes), varied[1:]...)
+		extended.Mixes = append(slices.Clip(extended.Mixes), varied[1:]...)
 		points = append(points, pointsOf(stacks, varied)...)
 	}
 	var trials []Planned
 	for block := 1; block <= e.ElasticBlocks(); block++ {
 		trials = append(trials, Arrange(points, max(1, e.Trials), 0, block)...)
 	}
-	for _, cost := range Costs(&all, trials) {
+	for _, cost := range Costs(&extended, trials) {
 		total += cost
 	}
 	return total

@@ -18,10 +18,10 @@ func TestVariationsChangeOneLimitEach(t *testing.T) {
 	}
 	m := Mix{Name: "C-5", Tenants: []Tenant{{Name: "a", Workload: "A", Count: 5}}, Host: &host}
 	e := &Experiment{Mixes: []Mix{m}, Elasticity: 0.2}
-	all := Variations(m, e.Elasticity, []string{"C-5.memory-x1.2"})
+	variations := Variations(m, e.Elasticity, []string{"C-5.memory-x1.2"})
 	var got []string
 	stored := []result.Mix{m.Stored()}
-	for _, v := range all {
+	for _, v := range variations {
 		got = append(got, v.Name+": "+v.Host.String())
 		stored = append(stored, v.Stored())
 		if v.Varies.Of != "C-5" || v.Host.CPUSet != "0-1" || v.Count() != 5 || v.Stored().Family() != "" {
@@ -43,7 +43,7 @@ func TestVariationsChangeOneLimitEach(t *testing.T) {
 		t.Errorf("they are\n%s\nnot\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	e.AddVaried(stored)
-	if len(e.Mixes) != len(stored) || e.Mixes[3].Name != "C-5.memory-x1.2-2" || *e.Mixes[3].Host != *all[2].Host {
+	if len(e.Mixes) != len(stored) || e.Mixes[3].Name != "C-5.memory-x1.2-2" || *e.Mixes[3].Host != *variations[2].Host {
 		t.Errorf("made again: %+v", e.Mixes)
 	}
 }
@@ -65,11 +65,11 @@ func TestFitOfHowManyPlansACoarseBlock(t *testing.T) {
 		if !slices.Equal(counts, want) {
 			t.Errorf("%s begins with %v, not %v", name, counts, want)
 		}
-		takes, most := ElasticityTakes(e), 3*time.Minute
+		takes, limit := ElasticityTakes(e), 3*time.Minute
 		if name == "elasticity" { // it is about nothing else
-			most = 220 * time.Second
+			limit = 220 * time.Second
 		}
-		if (takes > 0) != (e.Elasticity > 0) || takes > most {
+		if (takes > 0) != (e.Elasticity > 0) || takes > limit {
 			t.Errorf("%s: elasticity takes %s", name, takes)
 		}
 	}

@@ -25,8 +25,12 @@ type Experiment struct {
 	NoControl bool   // the run carries no twin of its baseline: see AddControl
 	Timing    workload.Timing
 	Fixed     bool // every trial takes its full time
+	// Operations that each instance makes in the measured time of a trial, which then ends; 0 for a time
+	Operations int64
+	Data       Data // how servers on one stack get theirs; "" for DataCloned
 	// precision at which a trial or a point may end before its time: half of the 95% interval as a share of the mean
 	Target float64
+	Margin float64 // difference, as a share, up to which stacks are said to be equally good; 0 for stats.Margin
 	// of the whole run, which decides as it goes how many trials each point gets; 0 for none, when all get Repeat
 	Budget time.Duration
 	// how long all trials together may wait until other processes use little; 0 for what QuietWait says

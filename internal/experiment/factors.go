@@ -63,7 +63,7 @@ func (p *parser) readFactors(n *yaml.Node) {
 
 // levels reads the levels of a factor: a list of values that name themselves,
 // or names and values.
-func (p *parser) levels(of string, n *yaml.Node) []level {
+func (p *parser) levels(factor string, n *yaml.Node) []level {
 	var names, values []*yaml.Node
 	switch n.Kind {
 	case yaml.SequenceNode:
@@ -77,12 +77,12 @@ func (p *parser) levels(of string, n *yaml.Node) []level {
 		if isNull(n) {
 			example = "1, 2, 4"
 		}
-		p.Problem(n, fmt.Sprintf("the levels of factor %s are a list, not %s", of, describe(n)),
-			fmt.Sprintf("write %s: [%s]", of, example))
+		p.Problem(n, fmt.Sprintf("the levels of factor %s are a list, not %s", factor, describe(n)),
+			fmt.Sprintf("write %s: [%s]", factor, example))
 		return nil
 	}
 	if len(values) == 0 {
-		p.Problem(n, fmt.Sprintf("factor %s has no levels", of), fmt.Sprintf("write %s: [1, 2, 4]", of))
+		p.Problem(n, fmt.Sprintf("factor %s has no levels", factor), fmt.Sprintf("write %s: [1, 2, 4]", factor))
 	}
 	var levels []level
 	for i, value := range values {
@@ -90,13 +90,13 @@ func (p *parser) levels(of string, n *yaml.Node) []level {
 		switch {
 		case value.Kind != yaml.ScalarNode || isNull(value):
 			p.Problem(value,
-				fmt.Sprintf("a level of factor %s is a text, a number, true or false, not %s", of, describe(value)), "")
+				fmt.Sprintf("a level of factor %s is a text, a number, true or false, not %s", factor, describe(value)), "")
 		case name.Kind != yaml.ScalarNode || !levelRegexp.MatchString(name.Value):
 			p.Problem(name,
-				fmt.Sprintf("a level of factor %s cannot be called %s: it becomes part of names", of, describe(name)),
-				fmt.Sprintf("give the level a short name: %s: {NAME: %s}", of, value.Value))
+				fmt.Sprintf("a level of factor %s cannot be called %s: it becomes part of names", factor, describe(name)),
+				fmt.Sprintf("give the level a short name: %s: {NAME: %s}", factor, value.Value))
 		case slices.ContainsFunc(levels, func(l level) bool { return l.name == name.Value }):
-			p.Problem(name, fmt.Sprintf("factor %s has the level %s twice", of, name.Value), "keep one of them")
+			p.Problem(name, fmt.Sprintf("factor %s has the level %s twice", factor, name.Value), "keep one of them")
 		default:
 			levels = append(levels, level{name.Value, value})
 		}
@@ -121,11 +121,11 @@ func (p *parser) checkUsed(n *yaml.Node) {
 	for pair := range slices.Chunk(n.Content, 2) {
 		if f := p.factor(pair[0].Value); f != nil && !f.used {
 			f.used = true // once, if it is declared twice
-			who := "no stack and no workload depends"
+			dependents := "no stack and no workload depends"
 			if p.mixNode != nil {
-				who = "no stack, workload or mix depends"
+				dependents = "no stack, workload or mix depends"
 			}
-			p.Problem(pair[0], fmt.Sprintf("%s on factor %s", who, f.name),
+			p.Problem(pair[0], fmt.Sprintf("%s on factor %s", dependents, f.name),
 				fmt.Sprintf("write $%s where its level belongs, or remove it", f.name))
 		}
 	}
@@ -148,7 +148,7 @@ func substitute(text string, resolve func(factor string) string) string {
 
 // mentions returns the factors that some scalars name. It adds a problem for each name that is no factor, and sets
 // broken.
-func (p *parser) mentions(of string, broken *bool, scalars ...*yaml.Node) map[string]bool {
+func (p *parser) mentions(subject string, broken *bool, scalars ...*yaml.Node) map[string]bool {
 	found := map[string]bool{}
 	for _, n := range scalars {
 		substitute(n.Value, func(name string) string {
@@ -158,10 +158,10 @@ func (p *parser) mentions(of string, broken *bool, scalars ...*yaml.Node) map[st
 				f.used = true
 			case *broken:
 			case name == "":
-				p.Problem(n, fmt.Sprintf("%s: a dollar sign stands before the name of a factor", of),
+				p.Problem(n, fmt.Sprintf("%s: a dollar sign begins the name of a factor", subject),
 					"write $name or ${name}, and $$ for a dollar sign")
 			default:
-				p.Problem(n, fmt.Sprintf("%s: there is no factor %q", of, name), p.factorRemedy(name))
+				p.Problem(n, fmt.Sprintf("%s: there is no factor %q", subject, name), p.factorRemedy(name))
 			}
 			found[name] = true
 			*broken = *broken || f == nil
@@ -192,13 +192,13 @@ func scalars(n *yaml.Node) []*yaml.Node {
 	if n.Kind == yaml.ScalarNode {
 		return []*yaml.Node{n}
 	}
-	var all []*yaml.Node
+	var out []*yaml.Node
 	for i, child := range n.Content {
 		if n.Kind != yaml.MappingNode || i%2 == 1 {
-			all = append(all, scalars(child)...)
+			out = append(out, scalars(child)...)
 		}
 	}
-	return all
+	return out
 }
 
 // choice is a combination of levels, in the order of the factors.
@@ -259,19 +259,19 @@ func (c choice) fill(n *yaml.Node) *yaml.Node {
 // choices returns every combination of the factors' levels; the last factor varies fastest. No factors have one empty
 // combination. With brief, it only returns the combination of all first levels.
 func choices(factors []*factor, brief bool) []choice {
-	all := []choice{{factors: factors}}
+	combinations := []choice{{factors: factors}}
 	for _, f := range factors {
 		levels := f.levels
 		if brief {
 			levels = levels[:1]
 		}
-		var more []choice
-		for _, c := range all {
+		var longer []choice
+		for _, c := range combinations {
 			for _, l := range levels {
-				more = append(more, choice{factors, append(slices.Clip(c.levels), l)})
+				longer = append(longer, choice{factors, append(slices.Clip(c.levels), l)})
 			}
 		}
-		all = more
+		combinations = longer
 	}
-	return all
+	return combinations
 }

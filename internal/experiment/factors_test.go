@@ -27,13 +27,13 @@ type entry struct {
 func (e entry) writtenOut() []string {
 	lines := []string{e.String()}
 	for _, f := range e.factors {
-		var more []string
+		var expanded []string
 		for _, l := range lines {
 			for _, level := range f.levels {
-				more = append(more, strings.ReplaceAll(l, f.reference, level))
+				expanded = append(expanded, strings.ReplaceAll(l, f.reference, level))
 			}
 		}
-		lines = more
+		lines = expanded
 	}
 	return lines
 }
@@ -42,10 +42,10 @@ func (e entry) String() string { return "  " + e.name + ": " + e.text + "\n" }
 
 // drawEntries makes stacks or workloads that depend on some of the factors.
 // In text, "@" is where the levels go.
-func drawEntries(t *rapid.T, what, text string, factors []drawn) []entry {
+func drawEntries(t *rapid.T, kind, text string, factors []drawn) []entry {
 	var entries []entry
-	for i := range rapid.IntRange(1, 3).Draw(t, what+"s") {
-		e := entry{name: fmt.Sprintf("%s%d", what, i)}
+	for i := range rapid.IntRange(1, 3).Draw(t, kind+"s") {
+		e := entry{name: fmt.Sprintf("%s%d", kind, i)}
 		mentions := ""
 		for _, f := range factors {
 			if rapid.Bool().Draw(t, e.name+" depends on "+f.name) {
@@ -110,13 +110,13 @@ func TestFactorsMeanWhatIsWrittenOut(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\nin\n%s", err, long.String())
 		}
-		same(t, swept, written)
+		compareExperiments(t, swept, written)
 		oneLevelEach(t, swept)
 	})
 }
 
-// same compares all but the levels, which only the file with factors has.
-func same(t *rapid.T, swept, written *Experiment) {
+// compareExperiments fails if two experiments differ in more than levels, which only the file with factors has.
+func compareExperiments(t *rapid.T, swept, written *Experiment) {
 	if len(swept.Stacks) != len(written.Stacks) || len(swept.Workloads) != len(written.Workloads) {
 		t.Fatalf("%d stacks and %d workloads, written out %d and %d",
 			len(swept.Stacks), len(swept.Workloads), len(written.Stacks), len(written.Workloads))

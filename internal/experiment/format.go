@@ -54,13 +54,13 @@ type Levels []any
 
 // JSONSchema describes levels to editors.
 func (Levels) JSONSchema() *jsonschema.Schema {
-	one := uint64(1)
+	least := uint64(1)
 	value := &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
 	return &jsonschema.Schema{
 		OneOf: []*jsonschema.Schema{
-			{Type: "array", Items: value, MinItems: &one, UniqueItems: true},
+			{Type: "array", Items: value, MinItems: &least, UniqueItems: true},
 			{
-				Type: "object", AdditionalProperties: value, MinProperties: &one,
+				Type: "object", AdditionalProperties: value, MinProperties: &least,
 				PropertyNames: &jsonschema.Schema{Type: "string", Pattern: levelPattern},
 			},
 		},
@@ -104,10 +104,10 @@ type LimitKeys map[string]any
 
 // JSONSchema describes limits to editors.
 func (LimitKeys) JSONSchema() *jsonschema.Schema {
-	one := uint64(1)
+	least := uint64(1)
 	s := &jsonschema.Schema{
 		Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema,
-		MinProperties: &one,
+		MinProperties: &least,
 		Examples:      []any{map[string]any{"cpus": 0.5, "memory": "768MiB", "read-iops": 2000}},
 	}
 	for _, k := range limitKeys {
@@ -121,12 +121,12 @@ type Tenants []any
 
 // JSONSchema describes tenants to editors.
 func (Tenants) JSONSchema() *jsonschema.Schema {
-	one := uint64(1)
+	least := uint64(1)
 	name := func(what string) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Pattern: declaredPattern, Description: what}
 	}
 	count := &jsonschema.Schema{
-		Description: "How many instances there are of it.",
+		Description: "Number of its instances.",
 		AnyOf: []*jsonschema.Schema{{Type: "integer", Minimum: "0", Maximum: "1000"},
 			{Type: "string", Pattern: referencePattern}},
 	}
@@ -138,8 +138,9 @@ func (Tenants) JSONSchema() *jsonschema.Schema {
 		s.Properties.Set("workload", name("The workload, where the tenant has another name."))
 		s.Properties.Set("count", count)
 		s.Properties.Set("on", &jsonschema.Schema{
-			Description: "The stacks that the instances are dealt to in turn. Without it, the mix meets every stack.",
-			OneOf:       []*jsonschema.Schema{name(""), {Type: "array", Items: name(""), MinItems: &one, UniqueItems: true}},
+			Description: "The stacks that the instances are dealt to, one after the other. Without it, the mix runs on every " +
+				"stack.",
+			OneOf: []*jsonschema.Schema{name(""), {Type: "array", Items: name(""), MinItems: &least, UniqueItems: true}},
 		})
 		limits := LimitKeys{}.JSONSchema()
 		for _, f := range tenantTable[len(limitTable):] {
@@ -148,7 +149,7 @@ func (Tenants) JSONSchema() *jsonschema.Schema {
 		limits.Description = "What each instance may use at most."
 		s.Properties.Set("limits", limits)
 		s.Properties.Set("policy", &jsonschema.Schema{
-			Description: "Of which resources of the scaled-down host each instance gets its share as a limit: " +
+			Description: "Resources of the scaled-down host that are split among instances, as a limit of each: " +
 				policyText + ".",
 			Type:     "string",
 			Examples: []any{"cpu+mem", allOfThem},
@@ -171,10 +172,10 @@ func (Tenants) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{
 		OneOf: []*jsonschema.Schema{
 			{
-				Type: "object", MinProperties: &one, PropertyNames: &jsonschema.Schema{Type: "string", Pattern: namePattern},
+				Type: "object", MinProperties: &least, PropertyNames: &jsonschema.Schema{Type: "string", Pattern: namePattern},
 				AdditionalProperties: &jsonschema.Schema{AnyOf: append(slices.Clone(count.AnyOf), tenant())},
 			},
-			{Type: "array", MinItems: &one, Items: &jsonschema.Schema{AnyOf: []*jsonschema.Schema{name(""), listed}}},
+			{Type: "array", MinItems: &least, Items: &jsonschema.Schema{AnyOf: []*jsonschema.Schema{name(""), listed}}},
 		},
 		Examples: []any{
 			map[string]any{"randread": 4},

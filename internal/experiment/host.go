@@ -4,83 +4,97 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/invopop/jsonschema"
 	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/field"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units/plural"
 )
 
 // What a command line says of the scaled-down host and of how many instances there are is what mixes are made of:
 // shares of the host that policies give, names of mixes. The file is therefore read anew with it, see remake.
 
-// noLimit is the command line's value for removing a limit, and for a host without any.
+// noLimit is the command line's value for removing a limit.
 const noLimit = "none"
 
-// wholeHost is --no-limits, which takes the limits of the file away.
-type wholeHost struct{}
+// hostLimits is --host, which changes limits of the file's scaled-down host, and --no-limits, which removes all of the
+// file's.
+type hostLimits struct{}
 
-func (wholeHost) schema(*jsonschema.Reflector) *jsonschema.Schema { return nil }
-func (wholeHost) read(*parser, *yaml.Node, string)                {}
+func (hostLimits) schema(*jsonschema.Reflector) *jsonschema.Schema { return nil }
+func (hostLimits) read(*parser, *yaml.Node, string)                {}
 
-func (wholeHost) set(e *Experiment, text string) error {
-	if text != noLimit && text != off {
-		return &field.Error{
-			Takes:  "none, for the host itself",
-			Remedy: "its limits have flags of their own, such as --host-memory",
-		}
+func (hostLimits) set(e *Experiment, text string) error {
+	if text == off {
+		e.HostAsked.None = true
+		return nil
 	}
-	e.HostAsked.None = true
-	return nil
+	asked, err := ParseHost(text)
+	e.HostAsked.Limits, e.HostAsked.Lifted = asked.Limits, asked.Lifted
+	return err
 }
 
-func (wholeHost) store(e *Experiment, to *result.Experiment) { to.HostAsked = e.HostAsked }
+func (hostLimits) store(e *Experiment, to *result.Experiment) { to.HostAsked = e.HostAsked }
 
-func (wholeHost) restore(e *Experiment, from *result.Experiment) error {
+func (hostLimits) restore(e *Experiment, from *result.Experiment) error {
 	e.HostAsked = from.HostAsked
 	return nil
 }
 
-// hostLimit is one limit of the scaled-down host on a command line. What all of them say is stored by wholeHost.
-type hostLimit struct{ key string }
-
-func (hostLimit) schema(*jsonschema.Reflector) *jsonschema.Schema      { return nil }
-func (hostLimit) read(*parser, *yaml.Node, string)                     {}
-func (hostLimit) store(*Experiment, *result.Experiment)                {}
-func (hostLimit) restore(*Experiment, *result.Experiment) (none error) { return nil }
-
-func (v hostLimit) set(e *Experiment, text string) error {
-	if text == noLimit {
-		e.HostAsked.Lifted = append(e.HostAsked.Lifted, v.key)
-		return nil
+// ParseHost reads limits of a scaled-down host from a command line, such as cpus=1.5,cpuset=0-3,8,memory=none: none
+// removes a limit of the file. The error has all problems; it is a *field.Error for a text of another form.
+func ParseHost(text string) (asked result.HostOverrides, err error) {
+	given := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: 1}
+	for word := range strings.SplitSeq(text, ",") {
+		key, value, isLimit := strings.Cut(word, "=")
+		last := len(given.Content) - 1
+		switch {
+		case isLimit:
+			given.Content = append(given.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(key), Line: 1},
+				&yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(value), Line: 1})
+		case last > 0 && given.Content[last-1].Value == cpusetKey:
+			given.Content[last].Value += "," + word // processors are a list
+		case text == noLimit:
+			return asked, &field.Error{Takes: hostTakes, Remedy: "write --no-limits for the whole host"}
+		default:
+			return asked, &field.Error{Takes: hostTakes, Remedy: "write cpus=1.5,memory=1GiB"}
+		}
 	}
-	limit, err := ParseLimits("the host", v.key+": "+text)
-	if err != nil {
-		return err
-	}
-	e.HostAsked.Limits = e.HostAsked.Limits.With(limit)
-	return nil
-}
-
-// hostSettings are the entries of the limits of the scaled-down host: one of each key of limits.
-func hostSettings() (all []Setting) {
-	all = append(all, Setting{
-		Flag: "host", Help: "`none` for the whole host", // as it was called
-		Without: "no-limits", Off: "the whole host, without the limits of the file's scaled-down host",
-		value: wholeHost{},
-	})
+	p := &parser{}
+	readers := limitTable.Readers(&p.Reader, "the host", &asked.Limits)
 	for _, k := range limitKeys {
-		all = append(all, Setting{
-			Flag: "host-" + k.Key, Help: k.flag + ", or none", value: hostLimit{k.Key},
-		})
+		read := readers[k.Key]
+		readers[k.Key] = func(n *yaml.Node) {
+			if n.Value == noLimit {
+				asked.Lifted = append(asked.Lifted, k.Key)
+				return
+			}
+			read(n)
+		}
 	}
-	return all
+	p.Mapping(given, "limits of the host", readers)
+	return asked, p.Problems.Unplaced().Err()
 }
 
-// hostAsked returns the scaled-down host that a command line makes of one of the file; nil for none.
-func (p *parser) hostAsked(l *result.Limits) *result.Limits {
-	asked := p.asked.host
+// hostTakes describes the value of --host.
+const hostTakes = "limits, each as KEY=VALUE"
+
+// hostSetting is what a command line sets of the scaled-down host.
+func hostSetting() Setting {
+	return Setting{
+		Flag: "host",
+		Help: "`limits` of the file's scaled-down host to change, such as cpus=1.5,memory=1GiB; none removes one. " +
+			"Limits: " + plural.And(limitNames()),
+		Without: "no-limits", Off: "measure the whole host, without the limits of the file's scaled-down host",
+		value: hostLimits{},
+	}
+}
+
+// HostWith returns the scaled-down host that a command line makes of the file's; nil for none.
+func HostWith(l *result.Limits, asked result.HostOverrides) *result.Limits {
 	var host result.Limits
 	if l != nil && !asked.None {
 		host = *l
@@ -108,12 +122,12 @@ func (a hostOverrides) empty() bool { return a.host.Empty() && a.instances == 0 
 // applyHostOverrides parses the file again with the command line's limits and number of instances, and takes the
 // mixes from it. The error names the part of the file that does not agree with them.
 func (e *Experiment) applyHostOverrides() error {
-	with := hostOverrides{e.HostAsked, e.Instances}
-	if with.empty() || e.parsed == nil {
+	overrides := hostOverrides{e.HostAsked, e.Instances}
+	if overrides.empty() || e.parsed == nil {
 		return nil
 	}
 	o := *e.parsed
-	o.asked = with
+	o.asked = overrides
 	again, err := Parse(o.file, []byte(e.Source), o)
 	if err != nil {
 		return err
@@ -160,41 +174,41 @@ func countsOf(mix *yaml.Node, texts map[string]bool) {
 
 // scaleCounts scales the numbers of instances so that the largest is the command line's.
 func (p *parser) scaleCounts() {
-	most := p.asked.instances
-	if most == 0 {
+	largest := p.asked.instances
+	if largest == 0 {
 		return
 	}
 	scaled := p.counts()
 	if len(scaled) == 0 {
-		p.Problem(&yaml.Node{Line: 1}, fmt.Sprintf("--instances %d would change nothing: no mixes differ in the number "+
-			"of their instances", most), "leave it out")
+		p.Problem(&yaml.Node{Line: 1}, fmt.Sprintf("--instances %d has no effect: no mixes differ in the number "+
+			"of their instances", largest), "leave it out")
 	}
 	for _, f := range scaled {
 		numbers := make([]int, len(f.levels))
 		for i, l := range f.levels {
 			n, err := strconv.Atoi(l.value.Value)
 			if err != nil {
-				return // which is said where it is read
+				return // its reader reports the problem
 			}
 			numbers[i] = n
 		}
-		f.levels = countLevels(scaleTo(numbers, most), f.levels[0].value.Line)
+		f.levels = countLevels(scaleTo(numbers, largest), f.levels[0].value.Line)
 	}
 }
 
-// scaleTo returns numbers in the same proportions, of which the largest is most: each once, and none below 1.
-func scaleTo(numbers []int, most int) (scaled []int) {
+// scaleTo returns numbers in the same proportions whose largest is limit: each once, and none below 1.
+func scaleTo(numbers []int, limit int) (scaled []int) {
 	largest := slices.Max(numbers)
 	for _, n := range numbers {
-		to := n
+		number := n
 		if largest > 0 && n > 0 {
-			to = max(1, (n*most+largest/2)/largest)
+			number = max(1, (n*limit+largest/2)/largest)
 		}
 		if n == 1 {
-			to = 1 // what one does alone, others are held against
+			number = 1 // what one does alone, others are held against
 		}
-		if !slices.Contains(scaled, to) {
-			scaled = append(scaled, to)
+		if !slices.Contains(scaled, number) {
+			scaled = append(scaled, number)
 		}
 	}
 	return scaled

@@ -30,10 +30,14 @@ func asking(t *testing.T, text string, has result.Limits, flags ...string) (*Exp
 	for _, f := range flags {
 		name, value, _ := strings.Cut(f, "=")
 		for _, s := range Flags() {
-			if s.Flag != name {
-				continue
+			var err error
+			switch name {
+			case s.Flag:
+				err = s.Set(e, value)
+			case s.Without:
+				err = s.SetOff(e)
 			}
-			if err := s.Set(e, value); err != nil {
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -49,13 +53,13 @@ func TestAHostOfTheCommandLine(t *testing.T) {
 	has := result.Limits{CPUs: 3, MemoryBytes: 4200 << 20}
 	for _, c := range []struct{ flags, host, mixes, plan string }{
 		{"", "1.5 CPUs, 1 GiB of memory, 1200 reads/s", "C-1 C-2 C-4 C-8", "200000 records"},
-		{"host=none", "", "C-1 C-4 C-8 C-16", "400000 records"},
-		{"host-memory=2100MiB", "1.5 CPUs, 2.1 GiB of memory, 1200 reads/s", "C-1 C-2 C-4 C-8", "400000 records"},
-		{"host-memory=2100MiB records=200000", "1.5 CPUs, 2.1 GiB of memory, 1200 reads/s", "C-1 C-4 C-8 C-16",
+		{"no-limits", "", "C-1 C-4 C-8 C-16", "400000 records"},
+		{"host=memory=2100MiB", "1.5 CPUs, 2.1 GiB of memory, 1200 reads/s", "C-1 C-2 C-4 C-8", "400000 records"},
+		{"host=memory=2100MiB records=200000", "1.5 CPUs, 2.1 GiB of memory, 1200 reads/s", "C-1 C-4 C-8 C-16",
 			"200000 records"},
-		{"host=none instances=4", "", "C-1 C-2 C-4", "1600000 records"},
-		{"host-read-iops=none host-cpus=none", "1 GiB of memory", "C-1 C-4 C-8 C-16", "100000 records"},
-		{"host=none host-cpus=2 records=1000 instances=2", "2 CPUs", "C-1 C-2", "1000 records"},
+		{"no-limits instances=4", "", "C-1 C-2 C-4", "1600000 records"},
+		{"host=read-iops=none,cpus=none", "1 GiB of memory", "C-1 C-4 C-8 C-16", "100000 records"},
+		{"no-limits host=cpus=2 records=1000 instances=2", "2 CPUs", "C-1 C-2", "1000 records"},
 	} {
 		e, err := asking(t, servers, has, strings.Fields(c.flags)...)
 		if err != nil {
@@ -97,12 +101,12 @@ func TestAHostOfTheCommandLine(t *testing.T) {
 // How long loading takes is what an earlier run tells, or not known.
 func TestLoadingIsNoGuess(t *testing.T) {
 	has := result.Limits{CPUs: 3, MemoryBytes: 4200 << 20}
-	e, err := asking(t, servers, has, "host=none")
+	e, err := asking(t, servers, has, "no-limits")
 	if err != nil {
 		t.Fatal(err)
 	}
 	plan, _ := e.PlanHost(has)
-	same := Loaded{plan.content + ", image sha256:1", plan.DataBytes, 3 * time.Second}
+	loaded := Loaded{plan.content + ", image sha256:1", plan.DataBytes, 3 * time.Second}
 	database, _, _ := strings.Cut(plan.content, " ")
 	other := Loaded{database + " x=1, 7 records", 100e6, 10 * time.Second}
 	foreign := Loaded{"elsewhere x=1, 7 records", 100e6, time.Second}
@@ -111,11 +115,11 @@ func TestLoadingIsNoGuess(t *testing.T) {
 		says  string
 		takes float64
 	}{
-		{nil, "how long loading it takes, once, is not known", 0},
+		{nil, "the time to load it once is not known", 0},
 		{[]Loaded{foreign}, "is not known", 0},
 		{[]Loaded{foreign, other, {database + " y, 8 records", 1, time.Hour}},
 			"once, at the 10.0 MB/s of an earlier run (" + database + " x=1, 7 records)", float64(plan.DataBytes) / 10e6},
-		{[]Loaded{other, same}, "an earlier run loaded it, and it is copied", 0},
+		{[]Loaded{other, loaded}, "an earlier run loaded it, and it is copied", 0},
 	} {
 		p := plan
 		p.EstimateLoading(c.kept)
@@ -147,13 +151,17 @@ func TestAHostOfTheCommandLineThatCannotBe(t *testing.T) {
 	alone := strings.Replace(servers, "n: [1, 2, 4, 8]", "n: [2]", 1)
 	alone = strings.Replace(alone, "elasticity: 20%", "", 1)
 	for _, c := range []struct{ text, flag, says string }{
-		{servers, "host=some", "it takes none"},
-		{servers, "host-cpus=0", "cpus of the host takes a number from 0.01 to 1000000, not the number 0"},
-		{servers, "host-memory=-1", "memory of the host"},
-		{servers, "host-memory=1KiB", "takes a size from 6MiB"},
-		{servers, "host-read-iops={}", "read-iops of the host takes operations a second"},
-		{shares, "host=none", "--no-limits leaves none to have a share of"},
-		{alone, "instances=4", "--instances 4 would change nothing"},
+		{servers, "host=some", "it takes limits, each as KEY=VALUE"},
+		{servers, "host=none", "write --no-limits"},
+		{servers, "host=cpus=1,2", "KEY=VALUE"},
+		{servers, "host=cpus=1,cpus=2", "cpus"},
+		{servers, "host=cpu=1", `"cpu"`},
+		{servers, "host=cpus=0", "cpus of the host takes a number from 0.01 to 1000000"},
+		{servers, "host=memory=-1", "memory of the host"},
+		{servers, "host=memory=1KiB", "takes a size from 6MiB"},
+		{servers, "host=read-iops={}", "read-iops of the host takes operations a second"},
+		{shares, "no-limits", "--no-limits leaves none to have a share of"},
+		{alone, "instances=4", "--instances 4 has no effect"},
 	} {
 		_, err := asking(t, c.text, result.Limits{CPUs: 3, MemoryBytes: 4200 << 20}, c.flag)
 		if err == nil || !strings.Contains(err.Error(), c.says) {

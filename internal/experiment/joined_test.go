@@ -33,10 +33,10 @@ func TestSeveralDevicesTakeThePlaceOfSources(t *testing.T) {
 		return l.Nodes[:1]
 	}
 	const (
-		one   = "loop(size=320MiB) > xfs"
-		two   = "loop(size=256MiB) + loop(size=256MiB) > lvm-stripe > ext4"
-		three = "/dev/x + /dev/y + /dev/z > raid0"
-		cold  = "loop(size=256MiB) + loop(size=256MiB, cold) > raid0"
+		single = "loop(size=320MiB) > xfs"
+		two    = "loop(size=256MiB) + loop(size=256MiB) > lvm-stripe > ext4"
+		three  = "/dev/x + /dev/y + /dev/z > raid0"
+		cold   = "loop(size=256MiB) + loop(size=256MiB, cold) > raid0"
 	)
 	for _, test := range []struct {
 		on   string
@@ -51,7 +51,7 @@ func TestSeveralDevicesTakeThePlaceOfSources(t *testing.T) {
 		{"dir:/srv", []string{"dir:/srv", "", three, ""},
 			[]string{"stack b: it stands on 2 devices, and /srv is a directory"}},
 	} {
-		e := joined(t, one, two, three, cold)
+		e := joined(t, single, two, three, cold)
 		leftOut, err := Scale{On: on(test.on), FileSystem: "xfs", Catalog: stack.Catalog()}.Apply(e)
 		if err != nil {
 			t.Fatal(err)

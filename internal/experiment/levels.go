@@ -15,12 +15,11 @@ type Factor struct {
 	Levels []result.Level // in the order of the file
 }
 
-// Levels returns the typed levels that maps from factors to names of levels
-// stand for, in the order of the factors. Of a factor that is in several maps,
-// the first counts.
-func (e *Experiment) Levels(of ...map[string]string) []result.Level {
+// Levels returns the typed levels of assignments, which map factors to names of levels, in the order of the factors. If
+// several assignments have a factor, the first counts.
+func (e *Experiment) Levels(assignments ...map[string]string) []result.Level {
 	names := map[string]string{}
-	for _, levels := range slices.Backward(of) {
+	for _, levels := range slices.Backward(assignments) {
 		maps.Copy(names, levels)
 	}
 	var out []result.Level
@@ -65,7 +64,7 @@ func reading(k field.Kind[float64]) func(string) (float64, bool) {
 // typedLevels returns the levels of a factor with their numbers, all of one unit, so that a curve can be drawn over
 // them.
 func typedLevels(f *factor) []result.Level {
-	best, most := -1, 0
+	best, matched := -1, 0
 	for i, r := range readings {
 		n := 0
 		for _, l := range f.levels {
@@ -73,8 +72,8 @@ func typedLevels(f *factor) []result.Level {
 				n++
 			}
 		}
-		if n > most {
-			best, most = i, n
+		if n > matched {
+			best, matched = i, n
 		}
 	}
 	var out []result.Level

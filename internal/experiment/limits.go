@@ -43,6 +43,9 @@ var (
 	aBandwidth  = field.Bandwidth(1, math.MaxInt64).Like("100MiB/s")
 )
 
+// cpusetKey is the key of the limit that is a list.
+const cpusetKey = "cpuset"
+
 // limitKeys are all keys of limits.
 var limitKeys = []limitKey{
 	{
@@ -53,7 +56,7 @@ var limitKeys = []limitKey{
 		func(l *result.Limits, by float64) { l.CPUs = math.Round(1000*by*l.CPUs) / 1000 },
 	},
 	{
-		field.Of("cpuset", "Processors that it may run on: 0-3,8.", field.Processors,
+		field.Of(cpusetKey, "Processors that it may run on: 0-3,8.", field.Processors,
 			func(l *result.Limits) *string { return &l.CPUSet }),
 		"`processors`, such as 0-3,8",
 		func(l *result.Limits) { l.CPUSet = "" },
@@ -67,16 +70,16 @@ var limitKeys = []limitKey{
 		// Whole pages of memory, as the kernel has it.
 		func(l *result.Limits, by float64) { l.MemoryBytes = times(l.MemoryBytes, by) &^ (pageBytes - 1) },
 	},
-	ioLimit("read-iops", "Reads a second from each device that it stands on.", anIOPS,
+	ioLimit("read-iops", "Reads a second from each device below it.", anIOPS,
 		"`number` of reads a second of each device",
 		func(l *result.Limits) *int64 { return &l.Read.OperationsPerSecond }),
-	ioLimit("write-iops", "Writes a second to each device that it stands on.", anIOPS,
+	ioLimit("write-iops", "Writes a second to each device below it.", anIOPS,
 		"`number` of writes a second of each device",
 		func(l *result.Limits) *int64 { return &l.Write.OperationsPerSecond }),
-	ioLimit("read-bandwidth", "Bytes a second from each device that it stands on.", aBandwidth,
+	ioLimit("read-bandwidth", "Bytes a second from each device below it.", aBandwidth,
 		"`rate` of reads of each device, such as 500MiB/s",
 		func(l *result.Limits) *int64 { return &l.Read.BytesPerSecond }),
-	ioLimit("write-bandwidth", "Bytes a second to each device that it stands on.", aBandwidth,
+	ioLimit("write-bandwidth", "Bytes a second to each device below it.", aBandwidth,
 		"`rate` of writes of each device, such as 500MiB/s",
 		func(l *result.Limits) *int64 { return &l.Write.BytesPerSecond }),
 }
@@ -100,7 +103,7 @@ var limitTable = func() (t field.Table[result.Limits]) {
 // pinned is the limit that only instances have: each gets other processors than the others.
 var pinned = field.Of(
 	"pinned",
-	"Processors of its own, so many: each instance runs on others.",
+	"Number of processors that no other instance uses.",
 	field.Count(1, MaxInstances),
 	func(l *result.Limits) *int { return &l.Pinned },
 )
@@ -109,7 +112,7 @@ var pinned = field.Of(
 var (
 	ioWeight = field.Of(
 		"io-weight",
-		"Weight on each device that it stands on, which io.cost or the scheduler bfq has to share; others have 100.",
+		"Weight on each device below it, which io.cost or the scheduler bfq has to share; others have 100.",
 		field.As[int64](field.Count(1, 1000)),
 		func(l *result.Limits) *int64 { return &l.IOWeight },
 	)
@@ -128,26 +131,26 @@ var tenantTable = append(slices.Clone(limitTable), pinned, ioWeight, ioLatency)
 func (p *parser) limits(n *yaml.Node, of string) result.Limits { return p.limitsOf(limitTable, n, of) }
 
 // tenantLimits reads the keys of limits that instances have.
-func (p *parser) tenantLimits(n *yaml.Node, of string) result.Limits {
-	l := p.limitsOf(tenantTable, n, of)
+func (p *parser) tenantLimits(n *yaml.Node, subject string) result.Limits {
+	l := p.limitsOf(tenantTable, n, subject)
 	if l.Pinned > 0 && l.CPUSet != "" {
-		p.Problem(n, fmt.Sprintf("limits of %s have pinned and cpuset", of), "remove one: both say where it runs")
+		p.Problem(n, fmt.Sprintf("limits of %s have pinned and cpuset", subject), "remove one: both say where it runs")
 	}
 	return l
 }
 
-func (p *parser) limitsOf(table field.Table[result.Limits], n *yaml.Node, of string) (l result.Limits) {
+func (p *parser) limitsOf(table field.Table[result.Limits], n *yaml.Node, subject string) (l result.Limits) {
 	const example = "{cpus: 0.5, memory: 768MiB, read-iops: 2000}"
 	if n.Kind == yaml.MappingNode && len(n.Content) == 0 {
-		p.Problem(n, fmt.Sprintf("limits of %s are empty", of), "write "+example+", or remove them")
+		p.Problem(n, fmt.Sprintf("limits of %s are empty", subject), "write "+example+", or remove them")
 		return l
 	}
 	if n.Kind != yaml.MappingNode {
-		p.Problem(n, fmt.Sprintf("limits of %s are written as keys and values, not as %s", of, describe(n)),
+		p.Problem(n, fmt.Sprintf("limits of %s are written as keys and values, not as %s", subject, describe(n)),
 			"write "+example)
 		return l
 	}
-	p.Mapping(n, "limits of "+of, table.Readers(&p.Reader, of, &l))
+	p.Mapping(n, "limits of "+subject, table.Readers(&p.Reader, subject, &l))
 	return l
 }
 
@@ -172,12 +175,12 @@ func Pin(instances []*Instance, host *result.Limits, online string) error {
 		if in.Limits.Pinned == 0 {
 			continue
 		}
-		var own []string
+		var assigned []string
 		for _, cpu := range free[:in.Limits.Pinned] {
-			own = append(own, strconv.Itoa(cpu))
+			assigned = append(assigned, strconv.Itoa(cpu))
 		}
 		free = free[in.Limits.Pinned:]
-		in.Limits.CPUSet, in.Limits.Pinned = strings.Join(own, ","), 0
+		in.Limits.CPUSet, in.Limits.Pinned = strings.Join(assigned, ","), 0
 	}
 	return nil
 }
@@ -185,11 +188,11 @@ func Pin(instances []*Instance, host *result.Limits, online string) error {
 // Unpinned removes the mixes whose instances need more processors of their own than exist, and returns the reasons.
 func (e *Experiment) Unpinned(online string) (leftOut []string) {
 	e.Mixes = slices.DeleteFunc(slices.Clone(e.Mixes), func(m Mix) bool {
-		var all []*Instance
+		var instances []*Instance
 		for _, in := range m.Instances("") {
-			all = append(all, &in)
+			instances = append(instances, &in)
 		}
-		err := Pin(all, m.Host, online)
+		err := Pin(instances, m.Host, online)
 		if err != nil {
 			leftOut = append(leftOut, fmt.Sprintf("mix %s: %s", m.Name, err))
 		}
@@ -198,11 +201,39 @@ func (e *Experiment) Unpinned(online string) (leftOut []string) {
 	return leftOut
 }
 
-// Outside returns a processor of one list that is not in another; ok is false
-// when there is none, or either list is empty.
-func Outside(list, of string) (cpu int, ok bool) {
+// Overfull removes the mixes whose servers take more memory, at the least, than the host has, and returns the reason.
+func (e *Experiment) Overfull(has result.Limits) (leftOut []string) {
+	if has.MemoryBytes <= 0 {
+		return nil
+	}
+	workloads := e.workloads()
+	var names []string
+	var needs []int64
+	e.Mixes = slices.DeleteFunc(slices.Clone(e.Mixes), func(m Mix) bool {
+		need := workloads.memoryOf(m)
+		if need > has.MemoryBytes {
+			names, needs = append(names, m.Name), append(needs, need)
+		}
+		return need > has.MemoryBytes
+	})
+	if len(names) == 0 {
+		return nil
+	}
+	most := ""
+	if slices.Max(needs) > slices.Min(needs) {
+		most = ", and up to " + bytesText(slices.Max(needs))
+	}
+	return []string{fmt.Sprintf("%s %s: the servers of each take at least %s of memory%s, and this host has %s: give "+
+		"them "+
+		"smaller heaps or buffers, or take fewer with --instances", plural.Of(len(names), "mix"), plural.And(names),
+		bytesText(slices.Min(needs)), most, bytesText(has.MemoryBytes))}
+}
+
+// Outside returns a processor of a list that is not in the list bounds; ok is false if there is none, or if either list
+// is empty.
+func Outside(list, bounds string) (cpu int, ok bool) {
 	inner, _ := field.ProcessorSet(list)
-	outer, _ := field.ProcessorSet(of)
+	outer, _ := field.ProcessorSet(bounds)
 	if len(outer) == 0 {
 		return 0, false
 	}
@@ -238,12 +269,12 @@ func (m Mix) String() string {
 	return strings.Join(tenants, "; ")
 }
 
-// ParseLimits reads limits that a command line says.
-func ParseLimits(of, text string) (result.Limits, error) {
+// ParseLimits reads the limits of a command line.
+func ParseLimits(subject, text string) (result.Limits, error) {
 	p := &parser{e: &Experiment{}}
 	var l result.Limits
 	if root := p.Root([]byte(text), aFile); root != nil {
-		l = p.limits(root, of)
+		l = p.limits(root, subject)
 	}
 	return l, p.Problems.Unplaced().Err()
 }
@@ -259,6 +290,14 @@ func ReadLimits(r *field.Reader, n *yaml.Node, of string) result.Limits {
 // LimitReaders returns what reads the value of each key of limits onto l.
 func LimitReaders(r *field.Reader, of string, l *result.Limits) map[string]func(*yaml.Node) {
 	return limitTable.Readers(r, of, l)
+}
+
+// limitNames returns the keys of limits.
+func limitNames() (keys []string) {
+	for _, k := range limitKeys {
+		keys = append(keys, k.Key)
+	}
+	return keys
 }
 
 // LimitsByKey returns the keys of limits with the values of their flags, in order.

@@ -172,10 +172,12 @@ func (all byName) serverMemory(t Tenant) int64 {
 }
 
 // ServerMemory returns the least memory that all servers of a mix can run in together.
-func (e *Experiment) ServerMemory(m Mix) (bytes int64) {
-	workloads := e.workloads()
+func (e *Experiment) ServerMemory(m Mix) (bytes int64) { return e.workloads().memoryOf(m) }
+
+// memoryOf is ServerMemory, for those that ask it about many mixes.
+func (all byName) memoryOf(m Mix) (bytes int64) {
 	for _, t := range m.Tenants {
-		bytes += int64(t.Count) * workloads.serverMemory(t)
+		bytes += int64(t.Count) * all.serverMemory(t)
 	}
 	return bytes
 }
@@ -200,12 +202,12 @@ func (e *Experiment) TimingOf(m Mix) workload.Timing { return longest(e, e.Workl
 func longest(e *Experiment, together []Workload) workload.Timing {
 	timing := e.Timing
 	for i, w := range together {
-		own := w.Timing(e.Timing)
+		ownTiming := w.Timing(e.Timing)
 		if i == 0 {
-			timing = own
+			timing = ownTiming
 			continue
 		}
-		timing.Ramp, timing.Runtime = max(timing.Ramp, own.Ramp), max(timing.Runtime, own.Runtime)
+		timing.Ramp, timing.Runtime = max(timing.Ramp, ownTiming.Ramp), max(timing.Runtime, ownTiming.Runtime)
 	}
 	return timing
 }
@@ -274,6 +276,7 @@ func (all byName) need(s Stack, met []Mix) int64 {
 			serving := w.Abilities().Serving
 			if serving != nil { // its data is laid out once beside the places, and copied
 				add(files{-1, w.Layout()}, serving.Bytes)
+				add(files{-2, ""}, serving.MergeBytes) // of one server at a time
 			}
 		}
 	}

@@ -91,14 +91,14 @@ func TestInstances(t *testing.T) {
 		}
 		taken := map[spot]bool{}
 		dealt := map[string]map[string]int{} // by tenant and stack
-		most := map[string]int{}
+		lastPlace := map[string]int{}
 		for n, i := range m.Instances("point") {
-			at := spot{i.Stack, i.Place}
-			if i.Index != n || taken[at] {
+			place := spot{i.Stack, i.Place}
+			if i.Index != n || taken[place] {
 				t.Fatalf("instance %d is %+v", n, i)
 			}
-			taken[at] = true
-			most[i.Stack] = max(most[i.Stack], i.Place)
+			taken[place] = true
+			lastPlace[i.Stack] = max(lastPlace[i.Stack], i.Place)
 			if dealt[i.Tenant] == nil {
 				dealt[i.Tenant] = map[string]int{}
 			}
@@ -111,19 +111,19 @@ func TestInstances(t *testing.T) {
 			t.Fatalf("%d instances of %d", len(taken), m.Count())
 		}
 		for tenant, on := range dealt {
-			least, most := m.Count(), 0
+			smallest, largest := m.Count(), 0
 			for s := range max(1, stacks) {
 				n := on[fmt.Sprint("s", s)]
 				if stacks == 0 {
 					n = on["point"]
 				}
-				least, most = min(least, n), max(most, n)
+				smallest, largest = min(smallest, n), max(largest, n)
 			}
-			if most > least+1 {
+			if largest > smallest+1 {
 				t.Fatalf("tenant %s is dealt %v", tenant, on)
 			}
 		}
-		for name, last := range most {
+		for name, last := range lastPlace {
 			for place := range last {
 				if !taken[spot{name, place}] {
 					t.Fatalf("place %d of %s is empty", place, name)
@@ -143,13 +143,13 @@ func TestOrderOfMixesThatNameStacks(t *testing.T) {
 		Mix{Name: "b", Tenants: []Tenant{{Name: "t", Workload: "w0", Count: 3, On: []string{"s0", "s1"}}}},
 		Mix{Name: "c", Tenants: []Tenant{{Name: "t", Workload: "w0", Count: 1, On: []string{"s2"}}}},
 	)
-	all := Trials(e, 5)
-	if len(all) != len(crossed)+4*3+3 {
-		t.Fatalf("%d trials, and %d without the mixes that name stacks", len(all), len(crossed))
+	trials := Trials(e, 5)
+	if len(trials) != len(crossed)+4*3+3 {
+		t.Fatalf("%d trials, and %d without the mixes that name stacks", len(trials), len(crossed))
 	}
 	for block := 1; block <= e.Repeat; block++ {
 		var bases []string
-		for _, p := range all {
+		for _, p := range trials {
 			if p.Block == block && (len(bases) == 0 || bases[len(bases)-1] != p.base()) {
 				bases = append(bases, p.base())
 			}
@@ -158,7 +158,7 @@ func TestOrderOfMixesThatNameStacks(t *testing.T) {
 			t.Errorf("block %d brings up %q", block, bases)
 		}
 	}
-	for _, p := range all {
+	for _, p := range trials {
 		if named := p.Mix == "a" || p.Mix == "b" || p.Mix == "c"; named != (p.Stack == "") || named != (len(p.On) > 0) {
 			t.Errorf("planned: %+v", p)
 		}

@@ -22,6 +22,9 @@ var (
 	aStandalone = field.Portion("50%")
 )
 
+// ParseMargin parses a margin of the command line: "3%".
+func ParseMargin(text string) (share float64, err error) { return margin.Parse(text) }
+
 // ParseObjective parses an objective of the command line: "p99=10ms,standalone=50%". wrong is nil if it is valid.
 func ParseObjective(text string) (o *result.Objective, wrong *field.Error) {
 	o = new(result.Objective)
@@ -70,12 +73,17 @@ func (e *Experiment) asksRates() bool {
 	return false
 }
 
+// ObjectiveDecides reports whether the objective decides anything: which number of instances, or which rate, is kept.
+func (e *Experiment) ObjectiveDecides() bool {
+	return e.AsksHowMany() || e.asksRates() && e.Objective.Standalone == 0
+}
+
 // checkObjective refuses an objective that decides nothing.
 func (p *parser) checkObjective() {
 	n := p.values["objective"]
-	if n != nil && len(p.Problems) == 0 && !p.e.AsksHowMany() && !(p.e.asksRates() && p.e.Objective.Standalone == 0) {
+	if n != nil && len(p.Problems) == 0 && !p.e.ObjectiveDecides() {
 		p.Problem(n,
-			"the objective decides nothing: no workload runs in different numbers of instances, or at different rates",
+			"the objective has no effect: no workload runs in different numbers of instances, or at different rates",
 			"add mixes of one workload that differ in their count, or workloads that differ in their rate, or remove it")
 	}
 }

@@ -14,7 +14,7 @@ import (
 // --only keeps what a pattern matches, and with it what that needs.
 func TestOnly(t *testing.T) {
 	for _, c := range []struct {
-		of, only, stacks, mixes, workloads string
+		experiment, only, stacks, mixes, workloads string
 	}{
 		{"host-filesystems", "xfs,randread", "raw xfs", "randread", "randread"},
 		{"host-filesystems", "rand*", "raw ext4 xfs btrfs", "randread randwrite", "randread randwrite"},
@@ -22,7 +22,7 @@ func TestOnly(t *testing.T) {
 		{"heterogeneous", "T", "disk", "T-1", "T"},
 		{"homogeneous", "T-*", "disk", "T-1 T-2 T-3 T-4", "T"},
 	} {
-		e := builtIn(t, c.of)
+		e := builtIn(t, c.experiment)
 		only, ok := flagOf("only")
 		if !ok {
 			t.Fatal("there is no --only")
@@ -34,7 +34,7 @@ func TestOnly(t *testing.T) {
 		apply(t, e, e.Scaled)
 		check := func(what string, want string, got []string) {
 			if strings.Join(got, " ") != want {
-				t.Errorf("%s of %s --only %s are %v, want %s", what, c.of, c.only, got, want)
+				t.Errorf("%s of %s --only %s are %v, want %s", what, c.experiment, c.only, got, want)
 			}
 		}
 		check("stacks", c.stacks, namesOf(e.Stacks, stackName))
@@ -44,12 +44,12 @@ func TestOnly(t *testing.T) {
 }
 
 func flagOf(name string) (Setting, bool) {
-	all := Flags()
-	i := slices.IndexFunc(all, func(s Setting) bool { return s.Flag == name })
+	flags := Flags()
+	i := slices.IndexFunc(flags, func(s Setting) bool { return s.Flag == name })
 	if i < 0 {
 		return Setting{}, false
 	}
-	return all[i], true
+	return flags[i], true
 }
 
 // What an experiment says of a parameter is read off all that runs in it.
@@ -101,10 +101,10 @@ func TestEachStackOnItsDrive(t *testing.T) {
 		scale Scale
 		why   string
 	}{
-		{Scale{Each: map[string]line.Node{"sata": a, "nvme": a}}, "one drive cannot stand for two"},
+		{Scale{Each: map[string]line.Node{"sata": a, "nvme": a}}, "one drive cannot be both"},
 		{Scale{Each: map[string]line.Node{"sata": a, "flash": b}}, "has no stack flash; it has sata, stripe, nvme and tmpfs"},
 		{Scale{Each: map[string]line.Node{"stripe": a}}, "lvm-stripe needs a set of block devices"},
-		{Scale{On: []line.Node{a}}, "--on serial:A would stand for different drives, and mysql-media compares them: sata on"},
+		{Scale{On: []line.Node{a}}, "--on serial:A would be one drive for several, and mysql-media compares them: sata on"},
 	} {
 		c.scale.Catalog = stack.Catalog()
 		_, err := c.scale.Apply(paper())

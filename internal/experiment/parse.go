@@ -27,8 +27,6 @@ type Options struct {
 	// reads a file that a workload names, relative to the experiment's folder
 	Open  func(name string) ([]byte, error)
 	Scale string // of the file's scales, the one that is read; "" for the file as it is
-	// read from a result: older versions took times of workloads without a unit
-	Stored bool
 
 	file  string        // its name
 	asked hostOverrides // of what mixes are made of
@@ -71,12 +69,12 @@ var describe, isNull = field.Describe, field.IsNull
 var aFile = field.File{
 	Name:  "experiment",
 	Begin: `begin with "name: " and "question: "; plimsoll list shows experiments that are built in`,
-	Remedy: func(text []byte, what string) string {
+	Remedy: func(text []byte, message string) string {
 		switch {
-		case strings.Contains(what, "did not find expected ',' or") && bytes.Contains(text, []byte("${")):
+		case strings.Contains(message, "did not find expected ',' or") && bytes.Contains(text, []byte("${")):
 			return `between braces or brackets, YAML takes no ${name} without quotes: write $name, or "${name}"`
 		case fioSection.Match(text):
-			return "is this a job file of fio? write an experiment that names it: workloads: {mine: {fio: {file: my.fio}}}"
+			return "is this a job file of fio? plimsoll init writes the experiment that runs it: plimsoll init my.fio"
 		}
 		return ""
 	},
@@ -84,11 +82,19 @@ var aFile = field.File{
 
 var fioSection = regexp.MustCompile(`(?m)\A\[[^,\]]+\]\s*$`)
 
+// maxFileBytes bounds what is read of the files that an experiment names.
+const maxFileBytes = 16 << 20
+
 // open reads a file that a workload names, and records its content: a run that is resumed later uses the same.
 func (p *parser) open(name string) ([]byte, error) {
 	text, err := p.Open(name)
 	if err != nil {
 		return nil, err
+	}
+	p.fileBytes += len(text)
+	if p.fileBytes > maxFileBytes {
+		return nil, fmt.Errorf("the files that the experiment names have more than %s together, each as often as it is "+
+			"named", units.FormatSize(maxFileBytes))
 	}
 	file := result.NewInputFile(name, text)
 	file.Text = string(text)
@@ -108,6 +114,7 @@ type parser struct {
 	stackNode    *yaml.Node
 	workloadNode *yaml.Node
 	filled       int // number of values made by filling in levels
+	fileBytes    int // read of files that workloads name
 	baseline     *yaml.Node
 	mixNode      *yaml.Node            // nil when each workload runs alone
 	hostNode     *yaml.Node            // nil for no scaled-down host
@@ -159,11 +166,11 @@ func (p *parser) file(root *yaml.Node) {
 		p.checkUsed(factors)
 	}
 	brief := !p.checkCount(cmp.Or(factors, root), stackDecls, workloadDecls, mixDecls)
-	names := p.each(stackDecls, "stack", brief, p.stack)
+	names := p.expand(stackDecls, "stack", brief, p.stack)
 	if !brief {
 		p.checkBaseline(names)
 	}
-	loads := p.each(workloadDecls, "workload", brief, p.workload)
+	loads := p.expand(workloadDecls, "workload", brief, p.workload)
 	if workloads != nil && stacks != nil {
 		p.readMixes(mixDecls, workloadDecls, names, loads, brief)
 	}
@@ -175,6 +182,9 @@ func (p *parser) file(root *yaml.Node) {
 	p.checkObjective()
 	p.checkElasticity()
 	p.checkRounds()
+	if p.e.Fixed && p.e.Operations > 0 {
+		p.Problem(p.values["operations"], "operations and fixed both end a trial", "leave one of them out")
+	}
 	p.checkClients()
 }
 
@@ -219,16 +229,13 @@ func (p *parser) workload(r expansion) {
 		return
 	}
 	kind, params := n.Content[0], n.Content[1]
-	at := slices.Index(kinds, kind.Value)
-	if at < 0 {
+	i := slices.Index(kinds, kind.Value)
+	if i < 0 {
 		p.Problem(kind, fmt.Sprintf("unknown kind %q of workload %s", kind.Value, r.declared),
 			suggest.DidYouMean(kind.Value, kinds))
 		return
 	}
-	if p.Stored {
-		params = workload.WithUnits(params)
-	}
-	w, problems := p.Kinds[at].Decode(params, p.open)
+	w, problems := p.Kinds[i].Decode(params, p.open)
 	for _, found := range problems {
 		found.What = fmt.Sprintf("workload %s: %s", r.declared, found.What)
 		p.Problems = append(p.Problems, found)
@@ -308,14 +315,13 @@ func (p *parser) roomOf(s Stack) (r capacity, ok bool) {
 	return r, true
 }
 
-// tooSmall notes that what needs more than a stack has room for. all is what
-// everything needs there.
-func (p *parser) tooSmall(n *yaml.Node, s Stack, r capacity, what string, need, all int64) {
+// tooSmall reports the contents that need more than a stack has room for. total is what all contents need there.
+func (p *parser) tooSmall(n *yaml.Node, s Stack, r capacity, contents string, need, total int64) {
 	p.Problem(n,
 		fmt.Sprintf("stack %s is too small for %s: it needs %s, and %s of %s can be used",
-			s.Name, what, approximately(need), approximately(r.usable), units.FormatSize(r.size)),
+			s.Name, contents, approximately(need), approximately(r.usable), units.FormatSize(r.size)),
 		fmt.Sprintf("write %s(size=%s) or more, or give the workload a smaller size", r.source,
-			sufficientSize(all, r.usable, r.size, r.sources)))
+			sufficientSize(total, r.usable, r.size, r.sources)))
 }
 
 // checkTarget adds a problem if a workload cannot run on a stack.

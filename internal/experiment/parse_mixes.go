@@ -55,18 +55,18 @@ func (p *parser) readMixes(mixes, workloads []*declared, stackNames, loadNames [
 		known: p.e.workloads(), nodes: map[string]*yaml.Node{},
 	}
 	before := len(p.Problems)
-	p.each(mixes, "mix", brief, r.mix)
+	p.expand(mixes, "mix", brief, r.mix)
 	if len(p.Problems) == before && complete {
 		r.checkUsed(workloads)
 		r.checkPlaces()
 	}
 }
 
-// readHost reads the scaled-down host, at all levels that it depends on. Where these
-// are several, there is none of the experiment, but one of each mix.
+// readHost reads the scaled-down host, at all levels that it depends on. If these are several, the experiment has no
+// host, and each mix has one.
 func (p *parser) readHost(brief bool) {
 	if p.hostNode == nil || p.asked.host.None {
-		p.hostNode, p.e.Host = nil, p.hostAsked(nil)
+		p.hostNode, p.e.Host = nil, HostWith(nil, p.asked.host)
 		return
 	}
 	broken := false
@@ -88,16 +88,16 @@ func (p *parser) readHost(brief bool) {
 		p.hostNode = nil // what is wrong was said
 		return
 	}
-	said := p.Problems
+	earlier := p.Problems
 	var problems []problem.List
 	made := choices(factors, brief)
 	for _, c := range made {
 		p.Problems = nil
 		limits := p.limits(c.fill(p.hostNode), "the host")
 		problems = append(problems, p.Problems)
-		p.e.Host = p.hostAsked(&limits)
+		p.e.Host = HostWith(&limits, p.asked.host)
 	}
-	p.Problems = said
+	p.Problems = earlier
 	p.Problems = append(p.Problems, joinProblems(made, problems)...)
 	if len(made) > 1 {
 		p.e.Host = nil
@@ -112,7 +112,7 @@ func (p *parser) hostAt(c choice) *result.Limits {
 	said := p.Problems // with what is wrong with the host
 	limits := p.limits(c.fill(p.hostNode), "the host")
 	p.Problems = said
-	return p.hostAsked(&limits)
+	return HostWith(&limits, p.asked.host)
 }
 
 // mix reads one mix at given levels.
@@ -121,35 +121,35 @@ func (r *mixReader) mix(d expansion) {
 	m := Mix{Name: d.name, Levels: d.levels, Host: r.hostAt(d.choice)}
 	r.policies = nil
 	n := d.choice.fillMix(d.raw)
-	of := "mix " + d.declared
+	subject := "mix " + d.declared
 	switch {
 	case n.Kind != yaml.MappingNode && n.Kind != yaml.SequenceNode:
 		r.Problem(n,
-			fmt.Sprintf("%s is %s, but needs its tenants: workloads, and how many instances of each", of, describe(n)),
+			fmt.Sprintf("%s is %s, but needs its tenants: workloads, and how many instances of each", subject, describe(n)),
 			"write "+mixExample)
 		return
 	case len(n.Content) == 0:
-		r.Problem(n, of+" has no tenants", "write "+mixExample)
+		r.Problem(n, subject+" has no tenants", "write "+mixExample)
 		return
 	case n.Kind == yaml.MappingNode:
 		for pair := range slices.Chunk(n.Content, 2) {
-			r.readNamed(&m, of, pair[0], pair[1])
+			r.readNamed(&m, subject, pair[0], pair[1])
 		}
 	default:
 		for _, item := range n.Content {
-			r.readListed(&m, of, item)
+			r.readListed(&m, subject, item)
 		}
 	}
 	if len(r.Problems) > before {
 		return
 	}
-	r.applyPolicies(of, &m, r.policies)
+	r.applyPolicies(subject, &m, r.policies)
 	m.Tenants = slices.DeleteFunc(m.Tenants, func(t Tenant) bool { return t.Count == 0 })
 	switch count := m.Count(); {
 	case count == 0:
-		r.Problem(n, of+" has no instances", "give one of its tenants a count of 1 or more")
+		r.Problem(n, subject+" has no instances", "give one of its tenants a count of 1 or more")
 	case count > MaxInstances:
-		r.Problem(n, fmt.Sprintf("%s has %d instances, more than %d", of, count, MaxInstances), "take fewer")
+		r.Problem(n, fmt.Sprintf("%s has %d instances, more than %d", subject, count, MaxInstances), "take fewer")
 	case r.inAll > maxTotalInstances: // which was said
 	case r.inAll+count*r.times(m) > maxTotalInstances:
 		r.inAll = maxTotalInstances + 1
@@ -157,7 +157,7 @@ func (r *mixReader) mix(d expansion) {
 			"take fewer mixes, fewer instances of each, or fewer stacks")
 	default:
 		r.inAll += count * r.times(m)
-		r.checkTenants(n, of, m)
+		r.checkTenants(n, subject, m)
 		r.inherit(&m)
 		r.e.Mixes = append(r.e.Mixes, m)
 		r.nodes[m.Name] = n
@@ -222,90 +222,91 @@ func (c choice) fillNames(n *yaml.Node) *yaml.Node {
 }
 
 // readNamed parses a tenant under its name: a number of instances, or keys and values.
-func (r *mixReader) readNamed(m *Mix, of string, key, value *yaml.Node) {
+func (r *mixReader) readNamed(m *Mix, owner string, key, value *yaml.Node) {
 	if key.Kind != yaml.ScalarNode {
-		r.Problem(key, fmt.Sprintf("the name of a tenant of %s is text, not %s", of, describe(key)), "write "+mixExample)
+		r.Problem(key, fmt.Sprintf("the name of a tenant of %s is text, not %s", owner, describe(key)), "write "+mixExample)
 		return
 	}
 	if strings.Contains(key.Value, "$") {
-		r.Problem(key, fmt.Sprintf("tenant %s of %s: a tenant has one name at all levels", key.Value, of),
+		r.Problem(key, fmt.Sprintf("tenant %s of %s: a tenant has one name at all levels", key.Value, owner),
 			fmt.Sprintf("write NAME: {workload: %s, count: 1}", key.Value))
 		return
 	}
 	t := Tenant{Name: key.Value, Workload: key.Value, Count: 1}
-	who := fmt.Sprintf("tenant %s of %s", key.Value, of)
+	subject := fmt.Sprintf("tenant %s of %s", key.Value, owner)
 	if value.Kind == yaml.MappingNode {
-		at, has := r.tenant(&t, who, value, false)
-		if at == nil {
-			at = key
+		node, has := r.tenant(&t, subject, value, false)
+		if node == nil {
+			node = key
 		}
-		r.add(m, of, t, has, key, at)
+		r.add(m, owner, t, has, key, node)
 		return
 	}
 	if value.Tag != "!!int" {
-		r.Problem(value, fmt.Sprintf("%s is %s, but needs a number of instances, or keys and values", who, describe(value)),
-			fmt.Sprintf("write %s: 4, or %[1]s: {count: 4, limits: {cpus: 0.5}}", key.Value))
+		r.Problem(value, fmt.Sprintf("%s is %s, but needs a number of instances, or keys and values", subject,
+			describe(value)), fmt.Sprintf("write %s: 4, or %[1]s: {count: 4, limits: {cpus: 0.5}}", key.Value))
 		return
 	}
-	t.Count = r.count(value, who)
-	r.add(m, of, t, policy{}, key, key)
+	t.Count = r.count(value, subject)
+	r.add(m, owner, t, policy{}, key, key)
 }
 
 // readListed parses a tenant in a list: the name of a workload, or keys and values with that.
-func (r *mixReader) readListed(m *Mix, of string, item *yaml.Node) {
+func (r *mixReader) readListed(m *Mix, owner string, item *yaml.Node) {
 	t := Tenant{Count: 1}
-	at := item
+	node := item
 	var has policy
 	switch {
 	case item.Kind == yaml.MappingNode:
-		at, has = r.tenant(&t, "a tenant of "+of, item, true)
-		if at == nil {
-			r.Problem(item, fmt.Sprintf("a tenant of %s has no workload", of), "write {workload: randread, count: 4}")
+		node, has = r.tenant(&t, "a tenant of "+owner, item, true)
+		if node == nil {
+			r.Problem(item, fmt.Sprintf("a tenant of %s has no workload", owner), "write {workload: randread, count: 4}")
 			return
 		}
 	case item.Kind == yaml.ScalarNode && item.Tag == "!!str":
 		t.Workload = item.Value
 	default:
-		r.Problem(item, fmt.Sprintf("a tenant of %s is %s, but needs to be a workload", of, describe(item)),
+		r.Problem(item, fmt.Sprintf("a tenant of %s is %s, but needs to be a workload", owner, describe(item)),
 			"write [randread, {workload: randwrite, count: 4}]")
 		return
 	}
 	if t.Name == "" {
 		t.Name = t.Workload
 	}
-	r.add(m, of, t, has, item, at)
+	r.add(m, owner, t, has, item, node)
 }
 
-// tenant reads the keys of a tenant, and returns where its workload stands;
-// nil when it names none.
-func (r *mixReader) tenant(t *Tenant, who string, n *yaml.Node, listed bool) (at *yaml.Node, has policy) {
+// tenant reads the keys of a tenant, and returns the node of its workload; nil if it names none.
+func (r *mixReader) tenant(t *Tenant, subject string, n *yaml.Node, listed bool) (node *yaml.Node, has policy) {
 	fields := map[string]func(*yaml.Node){
-		"workload": func(n *yaml.Node) { t.Workload, at = r.text(n, "workload of "+who), n },
-		"count":    func(n *yaml.Node) { t.Count = r.count(n, who) },
-		"on":       func(n *yaml.Node) { t.On = r.on(n, who) },
-		"limits":   func(n *yaml.Node) { t.Limits = r.tenantLimits(n, who) },
-		"policy":   func(n *yaml.Node) { has.at, has.parts, t.Policy = n, r.policy(n, who), n.Value },
-		"share":    func(n *yaml.Node) { has.share, _ = field.Value(&r.Reader, n, "share of "+who, aShare) },
+		"workload": func(n *yaml.Node) { t.Workload, node = r.text(n, "workload of "+subject), n },
+		"count":    func(n *yaml.Node) { t.Count = r.count(n, subject) },
+		"on":       func(n *yaml.Node) { t.On = r.on(n, subject) },
+		"limits":   func(n *yaml.Node) { t.Limits = r.tenantLimits(n, subject) },
+		"policy":   func(n *yaml.Node) { has.node, has.parts, t.Policy = n, r.policy(n, subject), n.Value },
+		"share":    func(n *yaml.Node) { has.share, _ = field.Value(&r.Reader, n, "share of "+subject, aShare) },
 	}
 	if listed {
-		fields["name"] = func(n *yaml.Node) { t.Name = r.text(n, "name of "+who) }
+		fields["name"] = func(n *yaml.Node) { t.Name = r.text(n, "name of "+subject) }
 	}
-	r.Mapping(n, who, fields)
-	r.checkPolicy(n, who, has)
-	return at, has
+	r.Mapping(n, subject, fields)
+	r.checkPolicy(n, subject, has)
+	return node, has
 }
 
-// add puts a tenant into a mix. at is where its workload is named.
-func (r *mixReader) add(m *Mix, of string, t Tenant, has policy, name, at *yaml.Node) {
+// add puts a tenant into a mix. node names its workload.
+func (r *mixReader) add(m *Mix, owner string, t Tenant, has policy, name, node *yaml.Node) {
 	r.checkName(&yaml.Node{Line: name.Line, Value: t.Name}, "the name of a tenant")
 	if slices.ContainsFunc(m.Tenants, func(other Tenant) bool { return other.Name == t.Name }) {
-		r.Problem(name, fmt.Sprintf("%s has two tenants called %s", of, t.Name),
+		r.Problem(name, fmt.Sprintf("%s has two tenants called %s", owner, t.Name),
 			"give each a name of its own: write NAME: {workload: "+t.Workload+", count: 1}")
 	}
 	r.used[t.Workload] = true
 	if r.complete && t.Workload != "" && !slices.Contains(r.loads, t.Workload) {
-		r.Problem(at, fmt.Sprintf("%s: there is no workload %q", of, t.Workload), suggest.DidYouMean(t.Workload, r.loads))
+		r.Problem(node, fmt.Sprintf("%s: there is no workload %q", owner, t.Workload),
+			suggest.DidYouMean(t.Workload, r.loads))
 	}
+	t.Share = has.share
 	m.Tenants, r.policies = append(m.Tenants, t), append(r.policies, has)
 }
 
@@ -315,25 +316,25 @@ func (r *mixReader) count(n *yaml.Node, who string) int {
 }
 
 // on reads the stacks that instances are dealt to: one, or a list.
-func (r *mixReader) on(n *yaml.Node, who string) []string {
+func (r *mixReader) on(n *yaml.Node, subject string) []string {
 	items := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
 		items = n.Content
 	}
 	if len(items) == 0 {
-		r.Problem(n, fmt.Sprintf("on of %s names no stack", who),
+		r.Problem(n, fmt.Sprintf("on of %s names no stack", subject),
 			"name one, or remove it: a mix that names none meets every stack")
 	}
 	var names []string
 	for _, item := range items {
-		name := r.text(item, "on of "+who)
+		name := r.text(item, "on of "+subject)
 		switch {
 		case name == "":
 		case slices.Contains(names, name):
-			r.Problem(item, fmt.Sprintf("on of %s names stack %s twice", who, name),
-				"keep one of them: instances are dealt to all in turn")
+			r.Problem(item, fmt.Sprintf("on of %s names stack %s twice", subject, name),
+				"keep one of them: instances are dealt to all stacks")
 		case r.complete && !slices.Contains(r.stacks, name):
-			r.Problem(item, fmt.Sprintf("%s: there is no stack %q", who, name), suggest.DidYouMean(name, r.stacks))
+			r.Problem(item, fmt.Sprintf("%s: there is no stack %q", subject, name), suggest.DidYouMean(name, r.stacks))
 		}
 		names = append(names, name)
 	}
@@ -341,13 +342,13 @@ func (r *mixReader) on(n *yaml.Node, who string) []string {
 }
 
 // checkTenants compares the tenants of a mix with each other and with the host.
-func (r *mixReader) checkTenants(n *yaml.Node, of string, m Mix) {
-	var with, without []string
+func (r *mixReader) checkTenants(n *yaml.Node, subject string, m Mix) {
+	var placed, unplaced []string
 	for _, t := range m.Tenants {
 		if len(t.On) > 0 {
-			with = append(with, t.Name)
+			placed = append(placed, t.Name)
 		} else {
-			without = append(without, t.Name)
+			unplaced = append(unplaced, t.Name)
 		}
 		if m.Host == nil {
 			continue
@@ -355,33 +356,33 @@ func (r *mixReader) checkTenants(n *yaml.Node, of string, m Mix) {
 		cpu, ok := Outside(t.Limits.CPUSet, m.Host.CPUSet)
 		if ok {
 			r.Problem(n, fmt.Sprintf("tenant %s of %s may run on processor %d, which the host has not: its cpuset is "+
-				"%s", t.Name, of, cpu, m.Host.CPUSet),
+				"%s", t.Name, subject, cpu, m.Host.CPUSet),
 				"take processors of the host")
 		}
 	}
-	if len(with) > 0 && len(without) > 0 {
+	if len(placed) > 0 && len(unplaced) > 0 {
 		r.Problem(n,
-			fmt.Sprintf("%s says on: which stacks %s %s, and not so for %s", of, plural.And(with),
-				plural.Choose(len(with), "stands", "stand"), plural.And(without)),
+			fmt.Sprintf("%s says on: which stacks %s %s, and not so for %s", subject, plural.And(placed),
+				plural.Choose(len(placed), "stands", "stand"), plural.And(unplaced)),
 			"give all of its tenants on:, or none, so that the mix meets every stack")
 	}
 }
 
 // inherit sets the levels of a mix on which all its workloads and the stacks that it names agree.
 func (r *mixReader) inherit(m *Mix) {
-	var all []map[string]string
+	var assignments []map[string]string
 	for _, w := range r.known.workloadsOf(*m) {
-		all = append(all, w.Levels)
+		assignments = append(assignments, w.Levels)
 	}
 	if on := m.On(); len(on) > 0 {
 		for _, s := range r.e.Stacks {
 			if slices.Contains(on, s.Name) {
-				all = append(all, s.Levels)
+				assignments = append(assignments, s.Levels)
 			}
 		}
 	}
 	agreed := map[string]string{}
-	for _, levels := range all {
+	for _, levels := range assignments {
 		for factor, level := range levels {
 			other, has := agreed[factor]
 			if has && other != level && !slices.Contains(m.varied, factor) {
@@ -404,10 +405,10 @@ func (r *mixReader) inherit(m *Mix) {
 func (r *mixReader) checkUsed(workloads []*declared) {
 	for _, d := range workloads {
 		var unused []string
-		of := 0
+		count := 0
 		for _, c := range choices(d.factors, false) {
 			name := d.name(c)
-			of++
+			count++
 			if !r.used[name] {
 				unused = append(unused, name)
 			}
@@ -416,7 +417,7 @@ func (r *mixReader) checkUsed(workloads []*declared) {
 		switch {
 		case len(unused) == 0:
 			continue
-		case len(unused) == of || len(unused) > 3:
+		case len(unused) == count || len(unused) > 3:
 			name = d.key.Value
 		}
 		r.Problem(d.key, fmt.Sprintf("no mix uses workload %s: with mixes, only they run", name),
@@ -454,10 +455,10 @@ func (r *mixReader) checkUsed(workloads []*declared) {
 // checkPlaces notes where a stack cannot hold the instances of a mix.
 func (r *mixReader) checkPlaces() {
 	for _, m := range r.e.Mixes {
-		one, other, device, shared := r.e.sharedDevice(m)
+		first, second, device, shared := r.e.sharedDevice(m)
 		if shared {
 			r.Problem(r.nodes[m.Name], fmt.Sprintf("stacks %s and %s of mix %s are both on %s, and a device has one "+
-				"at a time", one, other, m.Name, device),
+				"at a time", first, second, m.Name, device),
 				"put both tenants on the same stack, or one on another device")
 		}
 	}
@@ -467,15 +468,15 @@ func (r *mixReader) checkPlaces() {
 			continue
 		}
 		for _, m := range met(s) {
-			there := 0
+			instances := 0
 			for _, i := range m.Instances(s.Name) {
 				if i.Stack == s.Name {
-					there++
+					instances++
 				}
 			}
-			if there > 1 {
+			if instances > 1 {
 				r.Problem(r.nodes[m.Name], fmt.Sprintf("mix %s has %d instances on stack %s, a raw device, and there "+
-					"is one place on that", m.Name, there, s.Name),
+					"is one place on that", m.Name, instances, s.Name),
 					"put a file system on the stack, or keep the mix off it: name other stacks with on:")
 			}
 		}
@@ -510,46 +511,45 @@ func (p *parser) checkSpace() {
 			continue
 		}
 		mixes := met(s)
-		all := workloads.need(s, mixes)
-		short := func(what string, need int64) {
-			p.tooSmall(p.stackNodes[i], s, room, what, need, all)
+		total := workloads.need(s, mixes)
+		short := func(contents string, need int64) {
+			p.tooSmall(p.stackNodes[i], s, room, contents, need, total)
 		}
 		alone := false
 		for _, m := range mixes {
-			what := "mix " + m.Name
+			contents := "mix " + m.Name
 			if m.Single() {
-				what = "workload " + m.Tenants[0].Workload
+				contents = "workload " + m.Tenants[0].Workload
 			}
 			need := workloads.need(s, []Mix{m})
 			if need > room.usable {
 				alone = true
-				short(what, need)
+				short(contents, need)
 			}
 		}
-		what := "all workloads, whose files lie there together"
+		contents := "all workloads, since their files are there together"
 		if p.mixNode != nil {
-			what = "all mixes, whose files lie there together"
+			contents = "all mixes, since their files are there together"
 		}
-		if all > room.usable && !alone {
-			short(what, all)
+		if total > room.usable && !alone {
+			short(contents, total)
 		}
 	}
 }
 
-// checkMemory compares the memory of instances, and of the host, with the least that their servers can
-// run in, before a run finds out.
+// checkMemory compares the memory of instances, and of the host, with the least that their servers need.
 func (p *parser) checkMemory() {
 	workloads := p.e.workloads()
-	said := map[string]bool{}
-	refuse := func(who string, has, least int64) {
-		what := fmt.Sprintf("%s has %s of memory, less than the %s that its servers take at least", who,
+	refused := map[string]bool{}
+	refuse := func(subject string, has, least int64) {
+		problem := fmt.Sprintf("%s has %s of memory, less than the %s that its servers take at least", subject,
 			units.FormatSize(has), units.FormatSize(least))
-		if !said[what] {
-			p.Problem(cmp.Or(p.mixNode, p.hostNode, p.workloadNode), what,
+		if !refused[problem] {
+			p.Problem(cmp.Or(p.mixNode, p.hostNode, p.workloadNode), problem,
 				fmt.Sprintf("give it %s or more, or its servers smaller heaps or buffers, or fewer clients",
 					units.FormatSize(least)))
 		}
-		said[what] = true
+		refused[problem] = true
 	}
 	for _, m := range p.e.Mixes {
 		for _, t := range m.Tenants {
@@ -558,30 +558,30 @@ func (p *parser) checkMemory() {
 				refuse(fmt.Sprintf("an instance of %s in mix %s", t.Name, m.Name), has, least)
 			}
 		}
-		all := p.e.ServerMemory(m)
-		if m.Host != nil && m.Host.MemoryBytes > 0 && m.Host.MemoryBytes < all {
-			refuse("the host of mix "+m.Name, m.Host.MemoryBytes, all)
+		need := workloads.memoryOf(m)
+		if m.Host != nil && m.Host.MemoryBytes > 0 && m.Host.MemoryBytes < need {
+			refuse("the host of mix "+m.Name, m.Host.MemoryBytes, need)
 		}
 	}
 }
 
-// checkMakers refuses instances that run together and make the same schema of a server elsewhere: each would drop what
+// checkMakers refuses instances that run together and make the same schema of an external server: each would drop what
 // another one made.
-func (p *parser) checkMakers(n *yaml.Node, all []Instance, workloads byName) {
+func (p *parser) checkMakers(n *yaml.Node, instances []Instance, workloads byName) {
 	made := map[string]bool{}
-	for _, instance := range all {
+	for _, instance := range instances {
 		w, ok := workloads[instance.Workload]
 		if !ok {
 			continue
 		}
-		there := w.Abilities().Elsewhere
-		if there == nil || there.Makes == "" {
+		external := w.Abilities().Elsewhere
+		if external == nil || external.Makes == "" {
 			continue
 		}
-		key := there.Server + " " + there.Makes
+		key := external.Server + " " + external.Makes
 		if made[key] {
 			p.Problem(n, fmt.Sprintf("several instances that run together would make %s, each in the place of another's",
-				there.Makes), "give each workload a schema of its own, and one instance")
+				external.Makes), "give each workload a schema of its own, and one instance")
 			return
 		}
 		made[key] = true

@@ -21,18 +21,18 @@ func TestPin(t *testing.T) {
 		{[]int{1, 1}, "3", "0-3", nil, true},
 		{[]int{0}, "", "", []string{""}, false},
 	} {
-		var all []*Instance
+		var instances []*Instance
 		for _, n := range c.pinned {
-			all = append(all, &Instance{Limits: result.Limits{Pinned: n}})
+			instances = append(instances, &Instance{Limits: result.Limits{Pinned: n}})
 		}
-		err := Pin(all, &result.Limits{CPUSet: c.host}, c.online)
+		err := Pin(instances, &result.Limits{CPUSet: c.host}, c.online)
 		if (err != nil) != c.fails {
 			t.Errorf("%+v: %v", c, err)
 			continue
 		}
 		for i, want := range c.want {
-			if all[i].Limits.CPUSet != want || all[i].Limits.Pinned != 0 {
-				t.Errorf("%+v: instance %d is limited to %+v, want processors %s", c, i, all[i].Limits, want)
+			if instances[i].Limits.CPUSet != want || instances[i].Limits.Pinned != 0 {
+				t.Errorf("%+v: instance %d is limited to %+v, want processors %s", c, i, instances[i].Limits, want)
 			}
 		}
 	}

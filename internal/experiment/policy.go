@@ -59,20 +59,20 @@ func shareOf(r result.Rate, share float64) result.Rate {
 
 // policy defines the shares of a tenant's instances of the host.
 type policy struct {
-	at    *yaml.Node // nil for a tenant that says nothing
+	node  *yaml.Node // nil for a tenant without a policy
 	parts []policyPart
 	share float64 // of each instance; 0 for an equal one
 }
 
 // policy reads the resources of a policy: "cpu+mem".
-func (p *parser) policy(n *yaml.Node, who string) (parts []policyPart) {
+func (p *parser) policy(n *yaml.Node, subject string) (parts []policyPart) {
 	known := []string{noPolicy}
 	for _, part := range policyParts {
 		known = append(known, part.name)
 	}
 	known = append(known, allOfThem)
 	if n.Kind != yaml.ScalarNode || n.Value == "" {
-		p.Problem(n, fmt.Sprintf("policy of %s is %s", who, describe(n)), "write "+policyText)
+		p.Problem(n, fmt.Sprintf("policy of %s is %s", subject, describe(n)), "write "+policyText)
 		return nil
 	}
 	switch n.Value {
@@ -82,16 +82,16 @@ func (p *parser) policy(n *yaml.Node, who string) (parts []policyPart) {
 		return slices.DeleteFunc(slices.Clone(policyParts), func(part policyPart) bool { return part.name == "pin" })
 	}
 	for name := range strings.SplitSeq(n.Value, "+") {
-		at := slices.IndexFunc(policyParts, func(part policyPart) bool { return part.name == strings.TrimSpace(name) })
-		if at < 0 {
+		i := slices.IndexFunc(policyParts, func(part policyPart) bool { return part.name == strings.TrimSpace(name) })
+		if i < 0 {
 			remedy := suggest.DidYouMean(name, known)
 			if remedy == "" {
 				remedy = "write " + policyText
 			}
-			p.Problem(n, fmt.Sprintf("%s has no policy %q", who, name), remedy)
+			p.Problem(n, fmt.Sprintf("%s has no policy %q", subject, name), remedy)
 			return nil
 		}
-		parts = append(parts, policyParts[at])
+		parts = append(parts, policyParts[i])
 	}
 	return parts
 }
@@ -101,17 +101,17 @@ var aShare = field.Share("1/8", "above 0% and up to 100%", func(share float64) b
 
 // checkPolicy notes a share that nothing is shared of.
 func (p *parser) checkPolicy(n *yaml.Node, who string, has policy) {
-	if has.at == nil && has.share > 0 {
+	if has.node == nil && has.share > 0 {
 		p.Problem(n, who+" has a share and no policy", "add policy: all, or remove share")
 	}
 }
 
 // applyPolicies sets the limits of tenants by their policies. A tenant's own limits stay.
-func (r *mixReader) applyPolicies(of string, m *Mix, policies []policy) {
+func (r *mixReader) applyPolicies(subject string, m *Mix, policies []policy) {
 	count := m.Count()
 	for i := range m.Tenants {
 		t, has := &m.Tenants[i], policies[i]
-		if has.at == nil || len(has.parts) == 0 || t.Count == 0 {
+		if has.node == nil || len(has.parts) == 0 || t.Count == 0 {
 			continue
 		}
 		share := has.share
@@ -119,14 +119,14 @@ func (r *mixReader) applyPolicies(of string, m *Mix, policies []policy) {
 			share = 1 / float64(count)
 		}
 		if m.Host == nil && r.asked.host.None {
-			r.Problem(has.at, fmt.Sprintf("tenant %s of %s gets a share of the host, and --no-limits leaves none to have a "+
-				"share of", t.Name, of),
-				"add --host-cpus, --host-memory and --host-read-iops, of what the policies are to share")
+			r.Problem(has.node, fmt.Sprintf("tenant %s of %s gets a share of the host, and --no-limits leaves none to have a "+
+				"share of", t.Name, subject),
+				"add --host cpus=N,memory=SIZE,read-iops=N, which the policies share")
 			continue
 		}
 		if m.Host == nil {
-			r.Problem(has.at, fmt.Sprintf("tenant %s of %s has a policy, and there is no host to have a share of", t.Name, of),
-				"add host: {cpus: 2, memory: 1GiB, read-iops: 2000}, or give the tenant limits")
+			r.Problem(has.node, fmt.Sprintf("tenant %s of %s has a policy, and there is no host to have a share of", t.Name,
+				subject), "add host: {cpus: 2, memory: 1GiB, read-iops: 2000}, or give the tenant limits")
 			continue
 		}
 		var given result.Limits
@@ -138,18 +138,18 @@ func (r *mixReader) applyPolicies(of string, m *Mix, policies []policy) {
 		}
 		switch {
 		case len(lacks) > 0:
-			r.Problem(has.at, fmt.Sprintf("tenant %s of %s gets a share of what the host does not say that it has", t.Name, of),
-				"give host "+plural.And(lacks)+", or take another policy")
+			r.Problem(has.node, fmt.Sprintf("tenant %s of %s gets a share of what the host does not say that it has", t.Name,
+				subject), "give host "+plural.And(lacks)+", or take another policy")
 		case given.Pinned == 0 && slices.ContainsFunc(has.parts, func(part policyPart) bool { return part.name == "pin" }):
 			r.Problem(
-				has.at,
+				has.node,
 				fmt.Sprintf("tenant %s of %s: a share of the host's %g processors is less than one to be pinned to",
-					t.Name, of, m.Host.CPUs),
+					t.Name, subject, m.Host.CPUs),
 				"take fewer instances, a larger share, or policy: cpu, which limits the time",
 			)
 		case given.MemoryBytes > 0 && given.MemoryBytes < leastMemory:
-			r.Problem(has.at, fmt.Sprintf("tenant %s of %s: a share of the host's memory is less than a container takes",
-				t.Name, of),
+			r.Problem(has.node, fmt.Sprintf("tenant %s of %s: a share of the host's memory is less than a container takes",
+				t.Name, subject),
 				"take fewer instances, or a host with more memory")
 		default:
 			t.Limits = given.With(t.Limits)

@@ -110,8 +110,9 @@ func (e *Experiment) CheckRounds() *problem.Problem {
 	if e.Precondition.Rounds == 0 {
 		return nil
 	}
+	workloads := e.workloads()
 	for _, m := range e.Mixes {
-		for _, w := range e.WorkloadsOf(m) {
+		for _, w := range workloads.workloadsOf(m) {
 			if w.Abilities().Serving != nil {
 				return problem.New(problem.Invalid,
 					fmt.Sprintf("rounds of preconditioning with %s would be forgotten: each trial of a server begins "+

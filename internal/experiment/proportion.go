@@ -26,21 +26,21 @@ func (e *Experiment) Proportion(has result.Limits) {
 	}
 	host := has.With(e.askedHost())
 	memory := float64(host.MemoryBytes) / float64(e.Host.MemoryBytes)
-	most, counted := e.largestMix()
+	largest, counted := e.largestMix()
 	instances := 1.0
 	switch {
 	case !counted:
 	case e.Instances > 0:
-		instances = float64(e.Instances) / float64(most)
+		instances = float64(e.Instances) / float64(largest)
 	case e.Scaled.Records > 0:
 		instances = memory * float64(records) / float64(e.Scaled.Records)
 	case e.Host.CPUs > 0:
 		instances = host.CPUs / e.Host.CPUs
 	}
 	if counted && e.Instances == 0 {
-		asked := min(MaxInstances, max(2, int(math.Round(instances*float64(most)))))
-		instances = float64(asked) / float64(most)
-		if asked != most {
+		asked := min(MaxInstances, max(2, int(math.Round(instances*float64(largest)))))
+		instances = float64(asked) / float64(largest)
+		if asked != largest {
 			e.Instances, e.proportioned = asked, true
 		}
 	}
@@ -78,7 +78,7 @@ func (e *Experiment) largestMix() (instances int, counted bool) {
 
 // askedHost is the scaled-down host as a command line has it.
 func (e *Experiment) askedHost() result.Limits {
-	host := (&parser{Options: Options{asked: hostOverrides{host: e.HostAsked}}}).hostAsked(e.Host)
+	host := HostWith(e.Host, e.HostAsked)
 	if host == nil {
 		return result.Limits{}
 	}
@@ -104,6 +104,7 @@ type HostPlan struct {
 	Outgrows    float64       `json:"outgrows"`               // instances that fill the memory with servers and data
 	Instances   int           `json:"instances"`              // of the mix with most
 	RoomBytes   int64         `json:"room_bytes"`             // that all data takes on a stack at most
+	MergeBytes  int64         `json:"merge_bytes,omitempty"`  // of RoomBytes, in which one server merges its largest files
 	Loading     Loading       `json:"loading"`                // of the data, once
 
 	content string // of the data of the server with most
@@ -128,15 +129,15 @@ type Loaded struct {
 // copied, and other data of the same database is loaded about as fast.
 func (p *HostPlan) EstimateLoading(kept []Loaded) {
 	database, _, _ := strings.Cut(p.content, " ")
-	for _, one := range kept {
-		before, _, _ := strings.Cut(one.Content, ", image ")
+	for _, loaded := range kept {
+		before, _, _ := strings.Cut(loaded.Content, ", image ")
 		if before == p.content {
 			p.Loading = Loading{Kept: true}
 			return
 		}
-		of, _, _ := strings.Cut(before, " ")
-		if p.Loading.Of == "" && of == database && one.Bytes > 0 && one.Took > 0 {
-			speed := float64(one.Bytes) / one.Took.Seconds()
+		name, _, _ := strings.Cut(before, " ")
+		if p.Loading.Of == "" && name == database && loaded.Bytes > 0 && loaded.Took > 0 {
+			speed := float64(loaded.Bytes) / loaded.Took.Seconds()
 			p.Loading = Loading{Seconds: float64(p.DataBytes) / speed, Speed: speed, Of: before}
 		}
 	}
@@ -148,7 +149,7 @@ func (l Loading) String() string {
 	case l.Kept:
 		return "an earlier run loaded it, and it is copied"
 	case l.Of == "":
-		return "how long loading it takes, once, is not known: no run whose data is kept has loaded any of this database"
+		return "the time to load it once is not known: no kept data of this database has been loaded yet"
 	}
 	return fmt.Sprintf("loading it takes about %s, once, at the %s of an earlier run (%s)",
 		time.Duration(l.Seconds*float64(time.Second)).Round(time.Second), units.Bandwidth(l.Speed), l.Of)
@@ -176,6 +177,7 @@ func (e *Experiment) PlanHost(has result.Limits) (p HostPlan, ok bool) {
 		serving := w.Abilities().Serving
 		if serving != nil && serving.Bytes > p.DataBytes {
 			p.DataBytes, p.content, p.ServerBytes = serving.Bytes, serving.Content, w.Info().ServerMemory
+			p.MergeBytes = serving.MergeBytes
 		}
 	}
 	if p.DataBytes == 0 || len(e.Mixes) == 0 {
@@ -190,8 +192,8 @@ func (e *Experiment) PlanHost(has result.Limits) (p HostPlan, ok bool) {
 	if e.Host != nil {
 		p.Limits = *e.Host
 	}
-	all := has.With(p.Limits)
-	p.CPUs, p.MemoryBytes = min(all.CPUs, has.CPUs), min(all.MemoryBytes, has.MemoryBytes)
+	capacity := has.With(p.Limits)
+	p.CPUs, p.MemoryBytes = min(capacity.CPUs, has.CPUs), min(capacity.MemoryBytes, has.MemoryBytes)
 	p.Left = result.Limits{CPUs: has.CPUs - p.CPUs, MemoryBytes: has.MemoryBytes - p.MemoryBytes}
 	p.Records, _ = e.records()
 	p.Made = e.proportioned
@@ -201,7 +203,7 @@ func (e *Experiment) PlanHost(has result.Limits) (p HostPlan, ok bool) {
 
 // String describes the plan, a line for each part.
 func (p HostPlan) String() string {
-	host := "the whole host: nothing of it is limited"
+	host := "the whole host, without limits"
 	if !p.Limits.None() {
 		host = p.Limits.String()
 	}
@@ -220,18 +222,28 @@ func (p HostPlan) String() string {
 			bytesText(p.ServerBytes),
 		)
 	}
+	if servers := p.ServerBytes * int64(p.Instances); 2*servers > p.MemoryBytes && servers <= p.MemoryBytes {
+		made += fmt.Sprintf("\n%d servers take %s of it, and leave %s for the page cache and everything else",
+			p.Instances, bytesText(servers), bytesText(p.MemoryBytes-servers))
+	}
 	binds := fmt.Sprintf(filling, p.Outgrows, bytesText(p.MemoryBytes))
 	if p.Outgrows >= float64(p.Instances) {
 		binds += fmt.Sprintf(", and no more than %d run: memory will not bind", p.Instances)
 	}
-	left := "nothing: others wait for the same processors and memory"
+	left := "nothing: they wait for the same processors and memory"
 	if p.Left.CPUs > 0 || p.Left.MemoryBytes > 0 {
 		left = fmt.Sprintf("%s processors, %s of memory", number2(p.Left.CPUs), bytesText(p.Left.MemoryBytes))
 	}
-	return fmt.Sprintf("host: %s\ndata: %s, up to %s; %s%s\n%s\nit takes %s of room at most\n"+
+	room := fmt.Sprintf("it takes %s of room at most", bytesText(p.RoomBytes))
+	if p.MergeBytes > 0 && p.Instances > 1 {
+		room = fmt.Sprintf("it takes %s of room, with %s in which one server merges its largest files; all at the same time "+
+			"would take %s", bytesText(p.RoomBytes), bytesText(p.MergeBytes),
+			bytesText(p.RoomBytes+int64(p.Instances-1)*p.MergeBytes))
+	}
+	return fmt.Sprintf("host: %s\ndata: %s, up to %s; %s%s\n%s\n%s\n"+
 		"left for others, what asks the servers included: %s",
 		host, data, plural.Count(p.Instances, "instance"), binds, made,
-		p.Loading, bytesText(p.RoomBytes), left)
+		p.Loading, room, left)
 }
 
 func bytesText(n int64) string { return units.Bytes(uint64(max(0, n))) }

@@ -63,17 +63,17 @@ func (e *Experiment) Questions(overhead map[[2]string]time.Duration) (all []Ques
 	return all
 }
 
-// withNextTo returns the coarse mixes of a family, and as many more as stand beside its line: which these are is
-// not known, and most instances take longest.
+// withNextTo returns the coarse mixes of a family, and as many more as are next to its line. Which these are is not
+// known; those with most instances take longest.
 func withNextTo(f Family) []Mix {
-	some := f.Coarse()
+	mixes := f.Coarse()
 	for _, m := range slices.Backward(f) {
-		beside := len(some) < len(f.Coarse())+2
-		if beside && !slices.ContainsFunc(some, func(c Mix) bool { return c.Name == m.Name }) {
-			some = append(some, m)
+		beside := len(mixes) < len(f.Coarse())+2
+		if beside && !slices.ContainsFunc(mixes, func(c Mix) bool { return c.Name == m.Name }) {
+			mixes = append(mixes, m)
 		}
 	}
-	return some
+	return mixes
 }
 
 // familyName is what the names of the mixes of a family begin with.
@@ -87,12 +87,12 @@ func familyName(f Family) string {
 	return cmp.Or(strings.TrimRight(name, "-_."), f[0].Name)
 }
 
-// takesAll returns what the fewest rounds of questions take. A setup of a stack is paid once for all that ask for it.
-func (e *Experiment) takesAll(all []Question, overhead map[[2]string]time.Duration) (total time.Duration) {
+// takesAll returns the time of the fewest rounds of questions. A setup of a stack counts once for all its questions.
+func (e *Experiment) takesAll(questions []Question, overhead map[[2]string]time.Duration) (total time.Duration) {
 	takes := func(stacks []Stack, asks func(Question, Mix) bool) {
 		only := *e
 		only.Stacks, only.Mixes, only.Repeat, only.Budget, only.Trials = stacks, nil, enoughRepeats, 0, 1
-		for _, q := range all {
+		for _, q := range questions {
 			for _, m := range q.mixes {
 				if asks(q, m) {
 					only.Mixes = append(only.Mixes, m)
@@ -121,31 +121,32 @@ func (e *Experiment) takesAll(all []Question, overhead map[[2]string]time.Durati
 	return total
 }
 
-// Reach says what a budget decides at most, and what the rest would take; "" where there is no budget.
-func (e *Experiment) Reach(all []Question) string {
-	if e.Budget == 0 || len(all) == 0 {
+// Reach returns what a budget decides at most, and what the rest would take, as text; "" without a budget.
+func (e *Experiment) Reach(questions []Question) string {
+	if e.Budget == 0 || len(questions) == 0 {
 		return ""
 	}
-	var fit, more []string
-	for _, q := range all {
+	var decided, lacking []string
+	for _, q := range questions {
 		if q.Lacks == 0 {
-			fit = append(fit, q.Name)
+			decided = append(decided, q.Name)
 			continue
 		}
-		more = append(more, fmt.Sprintf("%s takes %s more", q.Name, roughly(seconds(q.Lacks))))
+		lacking = append(lacking, fmt.Sprintf("%s takes %s more", q.Name, roughly(seconds(q.Lacks))))
 	}
-	what := "decide"
+	verb := "decide"
 	if !e.IsScaling() {
-		what = fmt.Sprintf("do %s, the fewest that decide anything, of", plural.Count(enoughRepeats, "round"))
+		verb = fmt.Sprintf("do %s, the fewest that decide anything, of", plural.Count(enoughRepeats, "round"))
 	}
 	budget := field.FormatDuration(e.Budget)
 	switch {
-	case len(fit) == 0:
-		return fmt.Sprintf("%s may decide nothing: %s", budget, plural.And(more))
-	case len(more) == 0:
-		return fmt.Sprintf("%s may %s %s: about %s", budget, what, plural.And(fit), roughly(all[len(all)-1].together))
+	case len(decided) == 0:
+		return fmt.Sprintf("%s may decide nothing: %s", budget, plural.And(lacking))
+	case len(lacking) == 0:
+		return fmt.Sprintf("%s may %s %s: about %s", budget, verb, plural.And(decided),
+			roughly(questions[len(questions)-1].together))
 	}
-	return fmt.Sprintf("%s may %s %s; %s", budget, what, plural.And(fit), plural.And(more))
+	return fmt.Sprintf("%s may %s %s; %s", budget, verb, plural.And(decided), plural.And(lacking))
 }
 
 // roughly is a time as estimates are worth it.

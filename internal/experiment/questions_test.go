@@ -56,16 +56,16 @@ workloads:
   C: {fio: {rw: randrw, size: 8MiB}}
 `)
 	e.Budget = time.Hour
-	all := e.Questions(nil)
-	if len(all) != 3 {
-		t.Fatalf("%+v", all)
+	questions := e.Questions(nil)
+	if len(questions) != 3 {
+		t.Fatalf("%+v", questions)
 	}
-	alone := seconds(all[0].Seconds + all[1].Seconds + all[2].Seconds)
+	alone := seconds(questions[0].Seconds + questions[1].Seconds + questions[2].Seconds)
 	setups := 2 * enoughRepeats * 2 * setupCost(e.Stacks[0].Line) // two stacks, two workloads that find it set up
-	if got := all[2].together; got > alone-setups/2 || got <= seconds(all[2].Seconds) {
+	if got := questions[2].together; got > alone-setups/2 || got <= seconds(questions[2].Seconds) {
 		t.Errorf("three together take %s, each alone %s", got, alone)
 	}
-	e.Budget = all[2].together + Undo(e)
+	e.Budget = questions[2].together + Undo(e)
 	want := "may do 4 rounds, the fewest that decide anything, of A, B and C: about "
 	if got := e.Reach(e.Questions(nil)); !strings.Contains(got, want) {
 		t.Error(got)

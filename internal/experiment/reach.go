@@ -28,13 +28,13 @@ func Reach(e *Experiment, remotes []line.Node) (leftOut []string, err error) {
 				continue
 			}
 			transport, _ := source.Option("transport")
-			at := slices.IndexFunc(remotes, func(r line.Node) bool { t, _ := r.Option("transport"); return t == transport })
-			if at < 0 {
+			number := slices.IndexFunc(remotes, func(r line.Node) bool { t, _ := r.Option("transport"); return t == transport })
+			if number < 0 {
 				missing = transport
 				continue
 			}
-			used[at] = true
-			sources[i] = joinOptions(remotes[at], source)
+			used[number] = true
+			sources[i] = joinOptions(remotes[number], source)
 		}
 		if missing != "" {
 			waiting = append(waiting, missing)

@@ -83,7 +83,7 @@ func (s Scale) Apply(e *Experiment) (leftOut []string, err error) {
 	return leftOut, errors.Join(problems...)
 }
 
-// only leaves out what Only does not keep. It is an error when one of its patterns matches nothing.
+// only leaves out what Only does not keep. It is an error if one of its patterns matches nothing.
 func (s Scale) only(e *Experiment) (leftOut []string, err error) {
 	unused := slices.Clone(s.Only)
 	keeps := func(name string) (keep bool) {
@@ -102,24 +102,24 @@ func (s Scale) only(e *Experiment) (leftOut []string, err error) {
 				strings.Join(s.Only, ",")))
 		}
 	}
-	stacks, without := partition(e.Stacks, keeps, stackName)
+	stacks, excluded := partition(e.Stacks, keeps, stackName)
 	if len(stacks) > 0 {
 		isBaseline := func(name string) bool { return name == e.Baseline }
-		without = slices.DeleteFunc(without, isBaseline)
-		e.Stacks = slices.DeleteFunc(e.Stacks, func(s Stack) bool { return slices.Contains(without, s.Name) })
-		left("stack", without)
+		excluded = slices.DeleteFunc(excluded, isBaseline)
+		e.Stacks = slices.DeleteFunc(e.Stacks, func(s Stack) bool { return slices.Contains(excluded, s.Name) })
+		left("stack", excluded)
 	}
 	mixed := e.Mixed()
-	mixes, without := partition(e.Mixes, keeps, mixName)
+	mixes, excluded := partition(e.Mixes, keeps, mixName)
 	if len(mixes) > 0 {
 		e.Mixes = mixes
-		left(map[bool]string{true: "mix", false: "workload"}[mixed], without)
+		left(map[bool]string{true: "mix", false: "workload"}[mixed], excluded)
 	}
 	if mixed {
-		loads, without := partition(e.Workloads, keeps, func(w Workload) string { return w.Name })
+		loads, excluded := partition(e.Workloads, keeps, func(w Workload) string { return w.Name })
 		if len(loads) > 0 {
 			e.Workloads = loads
-			left("workload", without)
+			left("workload", excluded)
 			leftOut = append(leftOut, e.prune()...)
 		}
 	}
@@ -136,6 +136,17 @@ func (s Scale) only(e *Experiment) (leftOut []string, err error) {
 	return leftOut, nil
 }
 
+// HasName reports whether a mix, workload or stack has a name that a pattern of Scale.Only matches.
+func (e *Experiment) HasName(pattern string) bool {
+	matches := func(name string) bool {
+		ok, _ := path.Match(pattern, name)
+		return ok
+	}
+	return slices.ContainsFunc(namesOf(e.Stacks, stackName), matches) ||
+		slices.ContainsFunc(namesOf(e.Mixes, mixName), matches) ||
+		slices.ContainsFunc(e.Workloads, func(w Workload) bool { return matches(w.Name) })
+}
+
 func stackName(s Stack) string { return s.Name }
 func mixName(m Mix) string     { return m.Name }
 
@@ -146,16 +157,16 @@ func namesOf[T any](all []T, name func(T) string) (names []string) {
 	return names
 }
 
-// partition returns those of all whose names are kept, and the names of the others.
-func partition[T any](all []T, keeps func(string) bool, name func(T) string) (kept []T, others []string) {
-	for _, one := range all {
-		if keeps(name(one)) {
-			kept = append(kept, one)
+// partition returns the elements whose names are kept, and the names of the others.
+func partition[T any](elements []T, keeps func(string) bool, name func(T) string) (kept []T, excluded []string) {
+	for _, element := range elements {
+		if keeps(name(element)) {
+			kept = append(kept, element)
 		} else {
-			others = append(others, name(one))
+			excluded = append(excluded, name(element))
 		}
 	}
-	return kept, others
+	return kept, excluded
 }
 
 func lines(of []string) (text string) {
@@ -174,14 +185,14 @@ func stackNeeds(e *Experiment) (bytes []int64) {
 }
 
 func (s Scale) workloads(e *Experiment) (leftOut []string, problems []error) {
-	most := 0
+	largest := 0
 	for _, w := range e.Workloads {
 		if scaling := w.Abilities().Scaling; scaling != nil {
-			most = max(most, scaling.Jobs)
+			largest = max(largest, scaling.Jobs)
 		}
 	}
 	if s.Records > 0 && !slices.ContainsFunc(e.Workloads, Workload.hasRecords) {
-		problems = append(problems, fmt.Errorf("--records %d would change nothing: no workload of %s has records", s.Records,
+		problems = append(problems, fmt.Errorf("--records %d has no effect: no workload of %s has records", s.Records,
 			e.Name))
 	}
 	var kept []Workload
@@ -198,7 +209,7 @@ func (s Scale) workloads(e *Experiment) (leftOut []string, problems []error) {
 			leftOut = append(leftOut, fmt.Sprintf("workload %s: it has %d jobs, more than %d", w.Name, jobs, s.Jobs))
 			continue
 		case isLevel(w.Levels, jobs):
-		case jobs == most:
+		case jobs == largest:
 			jobs = s.Jobs
 		default:
 			jobs = min(jobs, s.Jobs)
@@ -358,25 +369,25 @@ func (s Scale) applyEach(e *Experiment) error {
 	on := map[string]string{} // stacks by device
 	for _, name := range slices.Sorted(maps.Keys(s.Each)) {
 		source := line.Line{Nodes: []line.Node{s.Each[name]}}
-		at := slices.IndexFunc(e.Stacks, func(stack Stack) bool { return stack.Name == name })
-		if at < 0 {
+		i := slices.IndexFunc(e.Stacks, func(stack Stack) bool { return stack.Name == name })
+		if i < 0 {
 			problems = append(problems, fmt.Errorf("--on %s=%s: %s has no stack %s; it has %s", name, source, e.Name, name,
 				plural.And(namesOf(e.Stacks, stackName))))
 			continue
 		}
 		for _, device := range devices(source) {
 			if other, taken := on[device]; taken {
-				problems = append(problems, fmt.Errorf("--on %s=%s: stack %s is on %s as well, and one drive cannot stand for two",
+				problems = append(problems, fmt.Errorf("--on %s=%s: stack %s is on %s as well, and one drive cannot be both",
 					name, source, other, device))
 			}
 			on[device] = name
 		}
-		put := line.Line{Nodes: append(slices.Clone(source.Nodes), e.Stacks[at].Line.Nodes[1:]...)}
+		put := line.Line{Nodes: append(slices.Clone(source.Nodes), e.Stacks[i].Line.Nodes[1:]...)}
 		for _, wrong := range s.Catalog.Check(put) {
 			problems = append(problems, fmt.Errorf("--on %s=%s: stack %s would be %s: %s", name, source, name, put, wrong))
 		}
 		e.Stacks = slices.Clone(e.Stacks)
-		e.Stacks[at].Line, e.Stacks[at].Text = put, put.String()
+		e.Stacks[i].Line, e.Stacks[i].Text = put, put.String()
 	}
 	return errors.Join(problems...)
 }
@@ -391,20 +402,20 @@ func (s Scale) checkDistinctDrives(e *Experiment) error {
 	drives := map[string]bool{}
 	for _, stack := range e.Stacks {
 		_, placed := s.Each[stack.Name]
-		own := devices(stack.Line)
+		sources := devices(stack.Line)
 		remote := slices.ContainsFunc(stack.Line.Sources(), func(n line.Node) bool { return n.Name == nodeRemote })
-		if placed || remote || len(own) == 0 {
+		if placed || remote || len(sources) == 0 {
 			continue // --remote says which drive that is
 		}
-		drives[strings.Join(own, " ")] = true
-		named = append(named, fmt.Sprintf("%s on %s", stack.Name, plural.And(own)))
+		drives[strings.Join(sources, " ")] = true
+		named = append(named, fmt.Sprintf("%s on %s", stack.Name, plural.And(sources)))
 		proposed = append(proposed, fmt.Sprintf("--on '%s=%s'", stack.Name,
-			strings.Join(slices.Repeat([]string{"serial:NUMBER"}, len(own)), " + ")))
+			strings.Join(slices.Repeat([]string{"serial:NUMBER"}, len(sources)), " + ")))
 	}
 	if len(drives) < 2 {
 		return nil
 	}
-	return fmt.Errorf("--on %s would stand for different drives, and %s compares them: %s; name the drive of each: %s",
+	return fmt.Errorf("--on %s would be one drive for several, and %s compares them: %s; name the drive of each: %s",
 		line.Line{Nodes: s.On}, e.Name, plural.And(named), strings.Join(proposed, " "))
 }
 
@@ -425,7 +436,7 @@ func (s Scale) checkUsed(e *Experiment, leftOut []string) error {
 	if len(leftOut) > 0 {
 		why = "\nand those that stand on loop devices cannot be there: " + lines(leftOut)
 	}
-	return fmt.Errorf("%s would replace nothing: %s, and %s measures%s%s\nto measure another place, name it in a copy of "+
+	return fmt.Errorf("%s has no effect: %s, and %s measures%s%s\nto measure another place, name it in a copy of "+
 		"the experiment",
 		strings.Join(names, ", "), takes, e.Name, lines(stacks), why)
 }
@@ -448,7 +459,7 @@ func (s Scale) labels(e *Experiment) ([]string, error) {
 	for _, levels := range e.levels() {
 		if _, has := levels[FactorDevice]; has {
 			return nil,
-				fmt.Errorf("%s has a factor called %s of its own: it can be put on one device only", e.Name, FactorDevice)
+				fmt.Errorf("%s has a factor called %s: with it, only one --on is possible", e.Name, FactorDevice)
 		}
 	}
 	for _, stack := range e.Stacks {

@@ -78,14 +78,15 @@ workloads:
   few: {fio: {rw: randread, jobs: 3, size: 256MiB}}
   one: {fio: {rw: randread, size: 256MiB}}
 `
-	for _, c := range []struct{ jobs, most, few, one int }{{2, 2, 2, 1}, {5, 5, 3, 1}, {8, 8, 3, 1}, {64, 64, 3, 1},
+	for _, c := range []struct{ jobs, mostJobs, fewJobs, oneJob int }{{2, 2, 2, 1}, {5, 5, 3, 1}, {8, 8, 3, 1},
+		{64, 64, 3, 1},
 		{1, 1, 1, 1}} {
 		e := parsed(t, text)
 		if leftOut := apply(t, e, Scale{Jobs: c.jobs}); len(leftOut) > 0 {
 			t.Errorf("%d jobs: left out: %q", c.jobs, leftOut)
 		}
 		got := jobsOf(e)
-		if got["most"] != c.most || got["too"] != c.most || got["few"] != c.few || got["one"] != c.one {
+		if got["most"] != c.mostJobs || got["too"] != c.mostJobs || got["few"] != c.fewJobs || got["one"] != c.oneJob {
 			t.Errorf("%d jobs: %v", c.jobs, got)
 		}
 	}
@@ -211,7 +212,7 @@ memory: tmpfs(size=1GiB)`
 }
 
 func TestScaleOnSeveralDevicesRefuses(t *testing.T) {
-	const own = scaleHead + `
+	const ownDevice = scaleHead + `
 factors: {device: [a, b]}
 stacks:
   raw: loop(size=4GiB)
@@ -226,7 +227,7 @@ workloads:
 		want string
 	}{
 		{onText, []string{"/dev/nvme0n1", "by-id:nvme0n1"}, "two devices would be called nvme0n1: name one in another way"},
-		{own, []string{"/dev/sda", "/dev/sdb"}, "scaled has a factor called device of its own"},
+		{ownDevice, []string{"/dev/sda", "/dev/sdb"}, "scaled has a factor called device: with it"},
 		{onText, []string{"/dev/sda", long}, "which is longer than 64"},
 	} {
 		e := parsed(t, c.text)

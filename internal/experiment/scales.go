@@ -94,13 +94,13 @@ func (p *parser) readScales(n *yaml.Node) {
 	}
 }
 
-// atScale returns the file at the scale that was asked for; nil where it has none of that name.
+// atScale returns the file at the scale that was asked for; nil if the file has no scale of that name.
 func (p *parser) atScale(root *yaml.Node) *yaml.Node {
-	scales, without := take(root, scalesKey)
+	scales, rest := take(root, scalesKey)
 	var names []string
 	for i := 0; scales != nil && i+1 < len(scales.Content); i += 2 {
 		if name := scales.Content[i].Value; name == p.Scale {
-			merged := mergePatch(without, scales.Content[i+1])
+			merged := mergePatch(rest, scales.Content[i+1])
 			var text boundedBuffer
 			printer := yaml.NewEncoder(&text)
 			printer.SetIndent(2)
@@ -117,11 +117,11 @@ func (p *parser) atScale(root *yaml.Node) *yaml.Node {
 		}
 		names = append(names, scales.Content[i].Value)
 	}
-	what := "the file has no scales"
+	problem := "the file has no scales"
 	if len(names) > 0 {
-		what = fmt.Sprintf("the file has no scale %q", p.Scale)
+		problem = fmt.Sprintf("the file has no scale %q", p.Scale)
 	}
-	p.Problem(&yaml.Node{Line: 1}, what, suggest.DidYouMean(p.Scale, names))
+	p.Problem(&yaml.Node{Line: 1}, problem, suggest.DidYouMean(p.Scale, names))
 	return nil
 }
 
@@ -139,9 +139,9 @@ func (b *boundedBuffer) Write(text []byte) (int, error) {
 // checkScales parses the file at each of its scales, and adds its problems there.
 func (p *parser) checkScales(file string, text []byte) {
 	for _, name := range p.e.Scales {
-		at := p.Options
-		at.Scale = name
-		_, err := Parse(file, text, at)
+		options := p.Options
+		options.Scale = name
+		_, err := Parse(file, text, options)
 		var wrong problem.List
 		if errors.As(err, &wrong) {
 			for _, w := range wrong {
@@ -180,16 +180,16 @@ func mergePatch(n, patch *yaml.Node) *yaml.Node {
 		out.Content = slices.Clone(n.Content)
 	}
 	for pair := range slices.Chunk(patch.Content, 2) {
-		at := 0
-		for at < len(out.Content) && out.Content[at].Value != pair[0].Value {
-			at += 2
+		i := 0
+		for i < len(out.Content) && out.Content[i].Value != pair[0].Value {
+			i += 2
 		}
 		switch {
-		case isNull(pair[1]) && at < len(out.Content):
-			out.Content = slices.Delete(out.Content, at, at+2)
+		case isNull(pair[1]) && i < len(out.Content):
+			out.Content = slices.Delete(out.Content, i, i+2)
 		case isNull(pair[1]):
-		case at < len(out.Content):
-			out.Content[at+1] = mergePatch(out.Content[at+1], pair[1])
+		case i < len(out.Content):
+			out.Content[i+1] = mergePatch(out.Content[i+1], pair[1])
 		default:
 			out.Content = append(out.Content, pair[0], mergePatch(nil, pair[1]))
 		}

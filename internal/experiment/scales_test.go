@@ -89,7 +89,7 @@ scales:
 // A file at one of its scales is the file with what that scale says, and so is what a run of it stores.
 func TestAFileAtAScale(t *testing.T) {
 	o := testOptions()
-	at := func(text, scale string) *Experiment {
+	scaledTo := func(text, scale string) *Experiment {
 		t.Helper()
 		o.Scale = scale
 		e, err := Parse("f.yaml", []byte(text), o)
@@ -98,12 +98,12 @@ func TestAFileAtAScale(t *testing.T) {
 		}
 		return e
 	}
-	plain, paper := at(withScales, ""), at(withScales, "paper")
+	plain, paper := scaledTo(withScales, ""), scaledTo(withScales, "paper")
 	if plain.Repeat != 2 || plain.Host == nil || plain.AtScale != "" ||
 		!slices.Equal(plain.Scales, []string{"paper", "other"}) {
 		t.Errorf("as it is: %+v", plain)
 	}
-	again := at(paper.Source, "")
+	again := scaledTo(paper.Source, "")
 	for _, e := range []*Experiment{paper, again} {
 		if e.Repeat != 9 || e.Host != nil || stackLines(e) != "disk: loop(size=2GiB) > xfs" ||
 			e.Workloads[0].Info().Summary != "1MiB" || e.Workloads[1].Info().Summary != "2MiB" {
@@ -116,7 +116,7 @@ func TestAFileAtAScale(t *testing.T) {
 	if err := again.Restore(paper.Stored()); err != nil || again.AtScale != "paper" {
 		t.Errorf("resumed it is at scale %q: %v", again.AtScale, err)
 	}
-	if other := at(withScales, "other"); other.Repeat != 3 || other.Host == nil {
+	if other := scaledTo(withScales, "other"); other.Repeat != 3 || other.Host == nil {
 		t.Errorf("at the other scale: %+v", other)
 	}
 }

@@ -65,13 +65,13 @@ func Schema(kinds []workload.Kind) ([]byte, error) {
 
 // loadSchema describes a workload: exactly one of the kinds.
 func loadSchema(kinds []workload.Kind) *jsonschema.Schema {
-	one := uint64(1)
+	single := uint64(1)
 	s := &jsonschema.Schema{
 		Type:                 "object",
 		Properties:           jsonschema.NewProperties(),
 		AdditionalProperties: jsonschema.FalseSchema,
-		MinProperties:        &one,
-		MaxProperties:        &one,
+		MinProperties:        &single,
+		MaxProperties:        &single,
 	}
 	for _, k := range kinds {
 		params := k.Schema()

@@ -203,7 +203,7 @@ func TestBothRefuse(t *testing.T) {
 	if err := validate(t, []byte(valid)); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ name, old, with string }{
+	for _, c := range []struct{ name, old, replacement string }{
 		{"unknown key", "seed: 1", "sede: 1"},
 		{"no name", "name: my\n", ""},
 		{"no question", "question: Which?\n", ""},
@@ -243,7 +243,7 @@ func TestBothRefuse(t *testing.T) {
 		{"factor in a key", "bs: 4KiB", "$bs: 4KiB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text := strings.Replace(valid, c.old, c.with, 1)
+			text := strings.Replace(valid, c.old, c.replacement, 1)
 			if text == valid {
 				t.Fatalf("%q is not in the file", c.old)
 			}

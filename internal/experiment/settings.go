@@ -10,6 +10,7 @@ import (
 
 	"plimsoll/internal/field"
 	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
 	"plimsoll/internal/stats/stopping"
 )
 
@@ -43,6 +44,22 @@ type value interface {
 	restore(e *Experiment, from *result.Experiment) error
 }
 
+// Data is how servers get their data.
+type Data string
+
+// The values of Data.
+const (
+	DataCloned Data = "cloned"
+	DataCopied Data = "copied"
+)
+
+// operationCount is the kind of a number of operations: "10M".
+var operationCount = func() field.Kind[int64] {
+	k := field.As[int64](field.Rate(1, 1e12))
+	k.Takes, k.Example = "a whole number of operations, from 1 to 1e12", "10M"
+	return k
+}()
+
 // Kinds of values that several settings have.
 var (
 	aTime     = field.Duration(1, math.MaxInt64)
@@ -50,11 +67,12 @@ var (
 	aLongTime = field.Duration(1, math.MaxInt64).Like("15m")
 	aCount    = field.Count(1, math.MaxInt)
 	aFileSize = field.Size(512, math.MaxInt64) // no device has smaller blocks
+	margin    = field.Share("3%", "from 1% to 50%", func(share float64) bool { return share >= 0.01 && share <= 0.5 })
 )
 
 // settings is all that can be said, in the order of docs/reference/experiment-file.md. A new setting is a field of
 // Experiment, one of result.Experiment, and one entry here.
-var settings = append(fileSettings, hostSettings()...)
+var settings = append(fileSettings, hostSetting())
 
 var fileSettings = []Setting{
 	{
@@ -76,13 +94,13 @@ var fileSettings = []Setting{
 	},
 	{
 		Key: "repeat",
-		Description: "Rounds. In each, every stack is brought up anew once and its workloads are measured. " +
+		Description: "Rounds. In each, every stack is set up again once and its workloads are measured. " +
 			"At least 4 are needed to separate a difference from chance.",
 		Flag: "repeat",
-		Help: "`number` of rounds: in each, every stack is brought up anew and measured (default: the file's)",
+		Help: "`number` of rounds: in each, every stack is set up again and measured (default: the file's)",
 		value: scalar[int]{
 			kind: field.Count(1, MaxRepeat), initial: DefaultRepeat, advice: "4 or more can separate a difference from chance",
-			at:          func(e *Experiment) *int { return &e.Repeat },
+			pointer:     func(e *Experiment) *int { return &e.Repeat },
 			storedField: as(func(r *result.Experiment) *int { return &r.Repeat }),
 		},
 	},
@@ -94,8 +112,8 @@ var fileSettings = []Setting{
 		Help: "`number` of trials of each workload in one setup " +
 			"(default: the file's, or two in the first round and one in the others)",
 		value: scalar[int]{
-			kind: field.Count(1, MaxRepeat), advice: "trials of one setup show nothing of the next one",
-			at:          func(e *Experiment) *int { return &e.Trials },
+			kind: field.Count(1, MaxRepeat), advice: "trials of one setup do not show how the next one differs",
+			pointer:     func(e *Experiment) *int { return &e.Trials },
 			storedField: as(func(r *result.Experiment) *int { return &r.Trials }),
 		},
 	},
@@ -106,7 +124,7 @@ var fileSettings = []Setting{
 		Without: "no-control", Off: "measure no twin of the baseline, which shows the run's noise floor",
 		value: onOff{
 			inverted: true,
-			at:       func(e *Experiment) *bool { return &e.NoControl },
+			pointer:  func(e *Experiment) *bool { return &e.NoControl },
 			stored:   func(r *result.Experiment) *bool { return &r.NoControl },
 		},
 	},
@@ -116,7 +134,7 @@ var fileSettings = []Setting{
 		Flag:        "runtime",
 		Help:        "measured `time` of each trial, such as 30s; above 40s a maximum: trials end once precise (default: the file's)",
 		value: scalar[time.Duration]{
-			kind: aTime, initial: "10s", at: runtimeOf,
+			kind: aTime, initial: "10s", pointer: runtimeOf,
 			storedField: inSeconds(func(r *result.Experiment) *float64 { return &r.RuntimeSeconds }),
 		},
 	},
@@ -124,7 +142,7 @@ var fileSettings = []Setting{
 		Key: "ramp", Description: "Time before the measured time in which load is driven but not counted.",
 		Flag: "ramp", Help: "`time` before it that is not measured (default: the file's)",
 		value: scalar[time.Duration]{
-			kind: aTimeOr0, initial: "0s", at: rampOf,
+			kind: aTimeOr0, initial: "0s", pointer: rampOf,
 			storedField: inSeconds(func(r *result.Experiment) *float64 { return &r.RampSeconds }),
 		},
 	},
@@ -139,19 +157,62 @@ var fileSettings = []Setting{
 			{"precision", "a fixed time ends at no precision"},
 		},
 		value: fixedTime{onOff{
-			at:     func(e *Experiment) *bool { return &e.Fixed },
-			stored: func(r *result.Experiment) *bool { return &r.Fixed },
+			pointer: func(e *Experiment) *bool { return &e.Fixed },
+			stored:  func(r *result.Experiment) *bool { return &r.Fixed },
 		}},
 	},
 	{
+		Key: "operations",
+		Description: "Operations that every instance makes in the measured time of a trial, which ends once the slowest " +
+			"has " +
+			"made them; runtime is then the longest time.",
+		Flag: "operations",
+		Help: "measure every trial until each instance has made this `number` of operations, such as 10M, or the runtime is over",
+		Not: []Conflict{
+			{"fixed", "a trial ends either after a time or after operations"},
+			{"precision", "a number of operations ends at no precision"},
+		},
+		value: scalar[int64]{
+			kind: operationCount, pointer: func(e *Experiment) *int64 { return &e.Operations },
+			storedField: as(func(r *result.Experiment) *int64 { return &r.Operations }),
+		},
+	},
+	{
+		Key: "data",
+		Description: "How servers get their data, which is loaded once for a stack: cloned, which shares blocks where the " +
+			"file " +
+			"system can, until they are written; or copied, with blocks of their own.",
+		Flag: "data",
+		Help: "`how` servers get their data: cloned, or copied, with blocks of their own (default: the file's, or cloned)",
+		value: scalar[Data]{
+			kind: field.OneOf(DataCloned, DataCopied), initial: string(DataCloned),
+			pointer: func(e *Experiment) *Data { return &e.Data },
+			storedField: storedField[Data]{
+				put: func(to *result.Experiment, v Data) { to.Data = string(v) },
+				get: func(from *result.Experiment) Data { return Data(from.Data) },
+			},
+		},
+	},
+	{
 		Key:         "target",
-		Description: "How precisely to know a mean: half of its 95% interval as a share of it.",
+		Description: "Precision of a mean: half of its 95% interval as a share of the mean.",
 		Flag:        "precision",
 		Help:        "`share` of a mean that half of its 95% interval may be (default: the file's, or 3%)",
 		value: scalar[float64]{
 			kind: field.Portion("3%"), initial: fmt.Sprintf("%g%%", 100*stopping.DefaultRule.Target),
-			at:          func(e *Experiment) *float64 { return &e.Target },
+			pointer:     func(e *Experiment) *float64 { return &e.Target },
 			storedField: as(func(r *result.Experiment) *float64 { return &r.Target }),
+		},
+	},
+	{
+		Key:         "margin",
+		Description: "Largest difference of stacks that are reported as equally good: 1% to 50%.",
+		Flag:        "margin",
+		Help:        "largest difference, as a `share`, of stacks that are reported as equally good (default: the file's, or 5%)",
+		value: scalar[float64]{
+			kind: margin, initial: fmt.Sprintf("%g%%", 100*stats.Margin),
+			pointer:     func(e *Experiment) *float64 { return &e.Margin },
+			storedField: as(func(r *result.Experiment) *float64 { return &r.Margin }),
 		},
 	},
 	{
@@ -172,8 +233,8 @@ var fileSettings = []Setting{
 			"(default: the file's)",
 		Without: "no-trace", Off: "record nothing, whatever the file says",
 		value: onOff{
-			at:     func(e *Experiment) *bool { return &e.Trace },
-			stored: func(r *result.Experiment) *bool { return &r.Trace },
+			pointer: func(e *Experiment) *bool { return &e.Trace },
+			stored:  func(r *result.Experiment) *bool { return &r.Trace },
 		},
 	},
 	{
@@ -208,7 +269,7 @@ var fileSettings = []Setting{
 			{"repeat", "in a budget, each point gets as many trials as it needs"},
 		},
 		value: scalar[time.Duration]{
-			kind: aLongTime, at: budgetOf,
+			kind: aLongTime, pointer: budgetOf,
 			storedField: inSeconds(func(r *result.Experiment) *float64 { return &r.BudgetSeconds }),
 		},
 	},
@@ -217,7 +278,7 @@ var fileSettings = []Setting{
 		Help: "`time`, such as 2m, that all trials together may wait until other processes use little of CPUs and drives " +
 			"(default: a tenth of the budget)",
 		value: scalar[time.Duration]{
-			kind: aLongTime, at: func(e *Experiment) *time.Duration { return &e.WaitForQuiet },
+			kind: aLongTime, pointer: func(e *Experiment) *time.Duration { return &e.WaitForQuiet },
 			storedField: inSeconds(func(r *result.Experiment) *float64 { return &r.WaitForQuietSeconds }),
 		},
 	},
@@ -226,7 +287,7 @@ var fileSettings = []Setting{
 		Not: []Conflict{{"wait-for-quiet", "a trial waits or does not"}},
 		value: onOff{
 			inverted: true,
-			at:       func(e *Experiment) *bool { return &e.NoWait },
+			pointer:  func(e *Experiment) *bool { return &e.NoWait },
 			stored:   func(r *result.Experiment) *bool { return &r.NoWait },
 		},
 	},
@@ -242,7 +303,7 @@ var fileSettings = []Setting{
 		Flag: "jobs", Help: "`number` of jobs of the workloads that have most; the others get no more",
 		value: scalar[int]{
 			kind:        aCount,
-			at:          func(e *Experiment) *int { return &e.Scaled.Jobs },
+			pointer:     func(e *Experiment) *int { return &e.Scaled.Jobs },
 			storedField: as(func(r *result.Experiment) *int { return &r.Jobs }),
 		},
 	},
@@ -250,7 +311,7 @@ var fileSettings = []Setting{
 		Flag: "size", Help: "`size` of every workload's file, such as 4GiB; loop devices grow with it",
 		value: scalar[int64]{
 			kind:        aFileSize,
-			at:          func(e *Experiment) *int64 { return &e.Scaled.Bytes },
+			pointer:     func(e *Experiment) *int64 { return &e.Scaled.Bytes },
 			storedField: as(func(r *result.Experiment) *int64 { return &r.SizeBytes }),
 		},
 	},
@@ -259,7 +320,7 @@ var fileSettings = []Setting{
 		Not: []Conflict{{"size", "both say how large the data of each server is"}},
 		value: scalar[int]{
 			kind:        aCount,
-			at:          func(e *Experiment) *int { return &e.Scaled.Records },
+			pointer:     func(e *Experiment) *int { return &e.Scaled.Records },
 			storedField: as(func(r *result.Experiment) *int { return &r.Records }),
 		},
 	},
@@ -267,17 +328,17 @@ var fileSettings = []Setting{
 		Flag: "instances", Help: "`number` of instances of the mix with most; the numbers of the others follow",
 		value: scalar[int]{
 			kind:        field.Count(1, MaxInstances),
-			at:          func(e *Experiment) *int { return &e.Instances },
+			pointer:     func(e *Experiment) *int { return &e.Instances },
 			storedField: as(func(r *result.Experiment) *int { return &r.Instances }),
 		},
 	},
 	{
 		Flag: "keep-free",
-		Help: "`share` of a file system that stays free beside files of loop devices and directories, " +
+		Help: "`share` of a file system to leave free, " +
 			"such as 15% (default: 0%)",
 		value: scalar[float64]{
 			kind:        field.Share("15%", "from 0% to 90%", func(share float64) bool { return share >= 0 && share <= 0.9 }),
-			at:          func(e *Experiment) *float64 { return &e.KeepFree },
+			pointer:     func(e *Experiment) *float64 { return &e.KeepFree },
 			storedField: as(func(r *result.Experiment) *float64 { return &r.KeepFree }),
 		},
 	},
@@ -300,14 +361,14 @@ var fileSettings = []Setting{
 		value: scalar[float64]{
 			kind: field.Share("20%", "from 1% to 50%",
 				func(share float64) bool { return share >= leastVaried && share <= mostVaried }),
-			at:          func(e *Experiment) *float64 { return &e.Elasticity },
+			pointer:     func(e *Experiment) *float64 { return &e.Elasticity },
 			storedField: as(func(r *result.Experiment) *float64 { return &r.Elasticity }),
 		},
 	},
 	{
 		Key: "factors",
 		Description: "What is varied on purpose: names and their levels. Stacks and workloads that mention a factor " +
-			"($jobs, in their name and in their text) stand for one of each level.",
+			"($jobs, in their name and in their text) become one of each level.",
 		value: content{map[string]Levels{}, func(p *parser, n *yaml.Node) { p.factorNode = n }},
 	},
 	{

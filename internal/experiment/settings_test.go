@@ -53,14 +53,12 @@ func flagNames() (names string) {
 // What a command line says is stored with the run, each in a field of its own, and a run that is resumed has it again.
 func TestSettingsAreStoredAndRestored(t *testing.T) {
 	texts := map[string]string{
-		"repeat": "7", "trials": "3", "runtime": "30s", "ramp": "5s", "fixed": "40s", "precision": "4%",
+		"repeat": "7", "trials": "3", "runtime": "30s", "ramp": "5s", "fixed": "40s", "precision": "4%", "margin": "2%",
 		"precondition": "snia,round=10s", "budget": "15m", "wait-for-quiet": "2m", "jobs": "2", "size": "4GiB", "seed": "9",
 		"records": "1000", "instances": "12", "keep-free": "15%", "scale": "paper", "only": "T-*,raw",
-		"host": "none", "host-cpus": "2", "host-cpuset": "0-1",
-		"host-memory": "none", "host-read-iops": "2000", "host-write-iops": "none", "host-read-bandwidth": "1GiB/s",
-		"host-write-bandwidth": "none",
-		"objective":            "p99=10ms,standalone=50%",
-		"clients-host":         "ssh://bench@client1",
+		"host":         "cpus=2,cpuset=0-1,3,memory=none,read-bandwidth=1GiB/s",
+		"objective":    "p99=10ms,standalone=50%",
+		"clients-host": "ssh://bench@client1", "data": "copied", "operations": "10M",
 	}
 	var fresh Experiment
 	for _, s := range Flags() {

@@ -34,7 +34,7 @@ type scalar[T any] struct {
 	kind    field.Kind[T]
 	initial any    // default value, for editors; nil for none
 	advice  string // the remedy for an invalid value in a file; "" for the kind's own
-	at      func(*Experiment) *T
+	pointer func(*Experiment) *T
 	storedField[T]
 }
 
@@ -70,7 +70,7 @@ func (v scalar[T]) schema(*jsonschema.Reflector) *jsonschema.Schema {
 
 func (v scalar[T]) read(p *parser, n *yaml.Node, key string) {
 	before := len(p.Problems)
-	*v.at(p.e), _ = field.Value(&p.Reader, n, key, v.kind)
+	*v.pointer(p.e), _ = field.Value(&p.Reader, n, key, v.kind)
 	if v.advice != "" && len(p.Problems) > before {
 		p.Problems[before].Remedy = v.advice
 	}
@@ -79,22 +79,22 @@ func (v scalar[T]) read(p *parser, n *yaml.Node, key string) {
 func (v scalar[T]) set(e *Experiment, text string) error {
 	read, err := v.kind.Parse(text)
 	if err == nil {
-		*v.at(e) = read
+		*v.pointer(e) = read
 	}
 	return err
 }
 
-func (v scalar[T]) store(e *Experiment, to *result.Experiment) { v.put(to, *v.at(e)) }
+func (v scalar[T]) store(e *Experiment, to *result.Experiment) { v.put(to, *v.pointer(e)) }
 
 func (v scalar[T]) restore(e *Experiment, from *result.Experiment) error {
-	*v.at(e) = v.get(from)
+	*v.pointer(e) = v.get(from)
 	return nil
 }
 
 // onOff is true or false in a file. Its flags take no value.
 type onOff struct {
 	inverted bool // true in a file is false in the experiment
-	at       func(*Experiment) *bool
+	pointer  func(*Experiment) *bool
 	stored   func(*result.Experiment) *bool
 }
 
@@ -110,19 +110,19 @@ func (v onOff) schema(*jsonschema.Reflector) *jsonschema.Schema {
 
 func (v onOff) read(p *parser, n *yaml.Node, key string) {
 	set, _ := field.Value(&p.Reader, n, key, field.Switch)
-	*v.at(p.e) = set != v.inverted
+	*v.pointer(p.e) = set != v.inverted
 }
 
 func (v onOff) set(e *Experiment, text string) error {
 	set, err := field.Switch.Parse(text)
-	*v.at(e) = set != v.inverted
+	*v.pointer(e) = set != v.inverted
 	return err
 }
 
-func (v onOff) store(e *Experiment, to *result.Experiment) { *v.stored(to) = *v.at(e) }
+func (v onOff) store(e *Experiment, to *result.Experiment) { *v.stored(to) = *v.pointer(e) }
 
 func (v onOff) restore(e *Experiment, from *result.Experiment) error {
-	*v.at(e) = *v.stored(from)
+	*v.pointer(e) = *v.stored(from)
 	return nil
 }
 

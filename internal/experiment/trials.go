@@ -1,8 +1,11 @@
 package experiment
 
 import (
-	"math/bits"
+	"cmp"
+	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 )
 
 // Planned is a trial of the plan.
@@ -34,8 +37,9 @@ func (e *Experiment) Rounds(block int) int {
 // Trials returns the planned trials of e: Repeat blocks, each with every stack once, one after the other, brought up
 // anew on the region of the disk that belongs to the block; while it is up, each mix that it is Compatible with gets
 // Rounds trials. Mixes that name their own stacks are treated as one more stack: all of theirs are up at once.
-// Stacks, and the mixes of a round, come in a random order, so that a drift of the host, as it warms up or its
-// neighbours wake, affects all stacks alike and does not look like a difference between them.
+// Stacks, and the mixes of a round, come in a random order, and every second block has the reverse of the one before,
+// so that a drift of the host, as it warms up or its neighbours wake, affects all stacks alike and does not look like
+// a difference between them.
 //
 // In a budget, an experiment about the number of instances begins with a coarse set of numbers, see Coarse; the
 // others follow where they are needed.
@@ -81,43 +85,48 @@ func pointsOf(stacks []Stack, mixes []Mix) []Planned {
 	return points
 }
 
-// Arrange puts points, stack-major, into the random order of a block, counted
-// from 1, and repeats each so many rounds: stack by stack, round by round.
+// Arrange puts points, stack-major, into the order of a block, counted from 1, and repeats each so many rounds: stack
+// by stack, round by round.
 //
-// Order is Fisher and Yates's, from the end, with the numbers of a PCG
-// generator (math/rand/v2) that is seeded with the seed and the block; stacks
-// are shuffled first, then the mixes of each round in the order in which
-// they run. A 64-bit number x picks one of n as the upper half of the 128-bit
-// product x*n; its bias is below n/2^64.
+// The order of odd blocks is random, and each even one has the reverse of the one before: what the place in a block
+// costs, or a drift of the host, then cancels between the two (counterbalancing: Cochran and Cox, Experimental
+// Designs, 1957, chapter 4). Stacks, and the mixes of each round of a stack, are sorted by a random number each: the
+// first of a PCG generator (math/rand/v2) that is seeded with the seed and the FNV-1a hash of the odd block's number
+// and the name. Stacks that two blocks share are thus in reverse order, whatever else is in these blocks.
 func Arrange(points []Planned, rounds int, seed uint64, block int) []Planned {
-	random := rand.NewPCG(seed, uint64(block))
+	odd := block - 1 + block%2
+	random := func(name string) uint64 {
+		hash := fnv.New64a()
+		_, _ = fmt.Fprintf(hash, "%d\x00%s", odd, name) // never fails
+		return rand.NewPCG(seed, hash.Sum64()).Uint64()
+	}
+	compare := func(a, b string) int {
+		if block == odd {
+			return cmp.Compare(random(a), random(b))
+		}
+		return cmp.Compare(random(b), random(a))
+	}
 	var stacks []string
-	roundOf := map[string][]Planned{}
+	pointsOf := map[string][]Planned{}
 	for _, p := range points {
 		base := p.base()
-		if roundOf[base] == nil {
+		if pointsOf[base] == nil {
 			stacks = append(stacks, base)
 		}
 		p.Block = block
-		roundOf[base] = append(roundOf[base], p)
+		pointsOf[base] = append(pointsOf[base], p)
 	}
-	shuffle(stacks, random)
+	slices.SortStableFunc(stacks, compare)
 	var out []Planned
 	for _, s := range stacks {
-		round := roundOf[s]
-		for range rounds {
-			shuffle(round, random)
-			out = append(out, round...)
+		for round := range rounds {
+			slices.SortStableFunc(pointsOf[s], func(a, b Planned) int {
+				return compare(fmt.Sprint(s, "\x00", a.Mix, "\x00", round), fmt.Sprint(s, "\x00", b.Mix, "\x00", round))
+			})
+			out = append(out, pointsOf[s]...)
 		}
 	}
 	return out
-}
-
-func shuffle[T any](list []T, random *rand.PCG) {
-	for i := len(list) - 1; i > 0; i-- {
-		j, _ := bits.Mul64(random.Uint64(), uint64(i+1))
-		list[i], list[j] = list[j], list[i]
-	}
 }
 
 // Number counts trials that follow others: in all, and by stack and mix.

@@ -16,11 +16,10 @@ const (
 	maxDepth  = 100
 )
 
-// expander replaces aliases by what they stand for, and merge keys (<<) by
-// the pairs that they bring in, so that whoever reads the tree need not know
-// of them. Nodes keep the line where they were written.
+// expander replaces aliases by their values, and merge keys (<<) by the pairs that they bring in, so that readers of
+// the tree meet neither. Nodes keep the line where they were written.
 type expander struct {
-	most     int // values
+	limit    int // values
 	values   int
 	problems problem.List // why it gave up: one, or none
 }
@@ -35,11 +34,11 @@ func (x *expander) giveUp(n *yaml.Node, what, remedy string) {
 func (x *expander) expand(n *yaml.Node, depth int) *yaml.Node {
 	x.values++
 	switch {
-	case x.values > x.most:
+	case x.values > x.limit:
 		x.giveUp(n, "the file holds too many values once its aliases are filled in",
 			"write them out instead of nesting aliases")
 	case depth > maxDepth:
-		x.giveUp(n, "values are nested too deep, or an alias stands within what it names", "")
+		x.giveUp(n, "values are nested too deep, or an alias is part of the value that it names", "")
 	}
 	if len(x.problems) > 0 {
 		return n
@@ -83,8 +82,8 @@ func (x *expander) merge(pairs []*yaml.Node) []*yaml.Node {
 		}
 		for _, source := range sources {
 			if source.Kind != yaml.MappingNode {
-				x.giveUp(pair[0], "<< merges keys and values, and this is neither",
-					"write <<: *name, where &name stands before keys and values")
+				x.giveUp(pair[0], "<< merges keys and values, and this has none",
+					"write <<: *name, where &name is before keys and values")
 				return nil
 			}
 			for p := range slices.Chunk(source.Content, 2) {

@@ -47,13 +47,13 @@ func (e *Error) Error() string { return "it takes " + e.Takes + ": " + e.Remedy 
 
 // Parse reads a text. The error is an *Error.
 func (k Kind[T]) Parse(text string) (T, error) {
-	var none T
+	var zero T
 	if len(text) > longest {
-		return none, &Error{k.Takes, "write " + k.Example}
+		return zero, &Error{k.Takes, "write " + k.Example}
 	}
 	v, err := k.value(text)
 	if err != nil {
-		return none, &Error{k.Takes, cmp.Or(err.Error(), "write "+k.Example)}
+		return zero, &Error{k.Takes, cmp.Or(err.Error(), "write "+k.Example)}
 	}
 	return v, nil
 }
@@ -61,6 +61,10 @@ func (k Kind[T]) Parse(text string) (T, error) {
 // value returns what a text says, within bounds.
 func (k Kind[T]) value(text string) (T, error) {
 	v, err := k.read(text)
+	var number unitless
+	if errors.As(err, &number) {
+		err = k.withUnits(number)
+	}
 	if err == nil && k.within != nil && !k.within(v) {
 		err = theExample
 	}
@@ -128,15 +132,15 @@ func (r remedy) Error() string { return string(r) }
 // theExample is the remedy of a text that is nothing like a value: the example of the kind.
 const theExample remedy = ""
 
-// bounds returns what limits a kind: "from 1 to 4". An upper bound of most is there to refuse what is not meant, and
-// nobody has to know of it.
-func bounds[T int64 | float64 | time.Duration](low, least, high, most T, format func(T) string) string {
+// bounds returns the bounds of a kind as text: "from 1 to 4". An upper bound of limit or more is left out: it only
+// refuses absurd values.
+func bounds[T int64 | float64 | time.Duration](low, least, high, limit T, format func(T) string) string {
 	text := "from " + format(low)
 	if low == least {
 		text = "above 0"
 	}
 	switch {
-	case high >= most:
+	case high >= limit:
 		return text
 	case low == least:
 		return text + ", up to " + format(high)
@@ -151,6 +155,26 @@ func Size(low, high int64) Kind[int64] {
 		read: parseSize, format: units.FormatSize, within: func(n int64) bool { return n >= low && n <= high },
 		schema: func() *jsonschema.Schema { return textOrNumber(sizePattern, "integer", wholes(low, high)) },
 	}
+}
+
+// MeanSize is a mean of sizes between two, which may be a fraction of a byte.
+func MeanSize(low, high int64) Kind[float64] {
+	k := As[float64](Size(low, high))
+	read := k.read
+	k.read = func(text string) (float64, error) {
+		if v, err := strconv.ParseFloat(text, 64); err == nil && v >= float64(low) && v <= float64(high) {
+			return v, nil
+		}
+		return read(text)
+	}
+	k.format = func(v float64) string {
+		if v == math.Trunc(v) {
+			return units.FormatSize(int64(v))
+		}
+		return formatNumber(v)
+	}
+	k.schema = func() *jsonschema.Schema { return textOrNumber(sizePattern, "number", wholes(low, high)) }
+	return k
 }
 
 // Bytes is any size of more than nothing.

@@ -36,35 +36,35 @@ type Reader struct{ Problems problem.List }
 // Problem notes what is wrong where a node stands, and what to do.
 func (r *Reader) Problem(n *yaml.Node, what, remedy string) { r.Problems.InLine(n.Line, what, remedy) }
 
-// Root reads the text as one YAML document; nil when it is none.
-func (r *Reader) Root(text []byte, of File) *yaml.Node {
+// Root returns the text as one YAML document; nil if it is none.
+func (r *Reader) Root(text []byte, file File) *yaml.Node {
 	top := &yaml.Node{Line: 1}
-	if most := cmp.Or(of.Bytes, maxBytes); len(text) > most {
+	if most := cmp.Or(file.Bytes, maxBytes); len(text) > most {
 		r.Problem(top, fmt.Sprintf("the file is larger than %s", units.FormatSize(int64(most))),
-			"no "+of.Name+" is that long; is this the right file?")
+			"no "+file.Name+" is that long; is this the right file?")
 		return nil
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, second yaml.Node
 	switch err := decoder.Decode(&doc); {
 	case errors.Is(err, io.EOF), err == nil && IsNull(doc.Content[0]):
-		r.Problem(top, "the file is empty", of.Begin)
+		r.Problem(top, "the file is empty", file.Begin)
 		return nil
 	case err != nil:
-		r.Problems = append(r.Problems, of.problem(text, err))
+		r.Problems = append(r.Problems, file.problem(text, err))
 		return nil
 	}
 	if err := decoder.Decode(&second); err == nil {
 		r.Problem(&second, "the file holds more than one document",
-			"keep one "+of.Name+" in a file: remove the line --- and what follows")
+			"keep one "+file.Name+" in a file: remove the line --- and what follows")
 	} else if !errors.Is(err, io.EOF) {
-		r.Problems = append(r.Problems, of.problem(text, err))
+		r.Problems = append(r.Problems, file.problem(text, err))
 		return nil
 	}
-	x := &expander{most: cmp.Or(of.Values, maxValues)}
-	root := x.expand(doc.Content[0], 0)
-	if len(x.problems) > 0 {
-		r.Problems = append(r.Problems, x.problems...)
+	expanded := &expander{limit: cmp.Or(file.Values, maxValues)}
+	root := expanded.expand(doc.Content[0], 0)
+	if len(expanded.problems) > 0 {
+		r.Problems = append(r.Problems, expanded.problems...)
 		return nil
 	}
 	return root
@@ -94,7 +94,7 @@ func (f File) problem(text []byte, err error) problem.Problem {
 	if anchor := unknownAnchor.FindStringSubmatch(m[2]); anchor != nil {
 		before, _, _ := bytes.Cut(text, []byte("*"+anchor[1]))
 		found.At.Line = 1 + bytes.Count(before, []byte("\n"))
-		found.Remedy = fmt.Sprintf("write &%s before the value that *%[1]s stands for", anchor[1])
+		found.Remedy = fmt.Sprintf("write &%s before the value that *%[1]s repeats", anchor[1])
 	}
 	switch {
 	case strings.Contains(found.What, "cannot start any token"), strings.Contains(found.What, "found a tab character"):
@@ -108,11 +108,10 @@ func (f File) problem(text []byte, err error) problem.Problem {
 	return found
 }
 
-// Mapping reads the keys of n, each with its field's function, and returns
-// those that it met; nil when n is no mapping.
-func (r *Reader) Mapping(n *yaml.Node, what string, fields map[string]func(*yaml.Node)) map[string]bool {
+// Mapping reads the keys of n, each with its field's function, and returns the keys that n has; nil if n is no mapping.
+func (r *Reader) Mapping(n *yaml.Node, subject string, fields map[string]func(*yaml.Node)) map[string]bool {
 	if n.Kind != yaml.MappingNode {
-		r.Problem(n, fmt.Sprintf("%s is written as keys and values, not as %s", what, Describe(n)), "")
+		r.Problem(n, fmt.Sprintf("%s is written as keys and values, not as %s", subject, Describe(n)), "")
 		return nil
 	}
 	known := slices.Sorted(maps.Keys(fields))
@@ -122,10 +121,10 @@ func (r *Reader) Mapping(n *yaml.Node, what string, fields map[string]func(*yaml
 		read, ok := fields[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			r.Problem(key, fmt.Sprintf("a key of %s is text, not %s", what, Describe(key)),
+			r.Problem(key, fmt.Sprintf("a key of %s is text, not %s", subject, Describe(key)),
 				"known are "+strings.Join(known, ", "))
 		case !ok:
-			r.Problem(key, fmt.Sprintf("unknown key %q of %s", key.Value, what), suggest.DidYouMean(key.Value, known))
+			r.Problem(key, fmt.Sprintf("unknown key %q of %s", key.Value, subject), suggest.DidYouMean(key.Value, known))
 		case seen[key.Value]:
 			r.Problem(key, fmt.Sprintf("%s is given more than once", key.Value), "keep one of them")
 		default:
@@ -137,18 +136,19 @@ func (r *Reader) Mapping(n *yaml.Node, what string, fields map[string]func(*yaml
 }
 
 // Named reads each entry of a mapping whose keys are names that people chose.
-func (r *Reader) Named(n *yaml.Node, what string, do func(name string, n *yaml.Node)) {
+func (r *Reader) Named(n *yaml.Node, subject string, do func(name string, n *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
-		r.Problem(n, fmt.Sprintf("%s are names, each with what it has, and not %s", what, Describe(n)), "write NAME: {...}")
+		r.Problem(n, fmt.Sprintf("%s are names, each with what it has, and not %s", subject, Describe(n)),
+			"write NAME: {...}")
 		return
 	}
 	seen := map[string]bool{}
 	for pair := range slices.Chunk(n.Content, 2) {
 		switch key := pair[0]; {
 		case key.Kind != yaml.ScalarNode || IsNull(key):
-			r.Problem(key, fmt.Sprintf("a name in %s is text, not %s", what, Describe(key)), "")
+			r.Problem(key, fmt.Sprintf("a name in %s is text, not %s", subject, Describe(key)), "")
 		case seen[key.Value]:
-			r.Problem(key, fmt.Sprintf("%s has %s more than once", what, key.Value), "keep one, or rename the other")
+			r.Problem(key, fmt.Sprintf("%s has %s more than once", subject, key.Value), "keep one, or rename the other")
 		default:
 			seen[key.Value] = true
 			do(key.Value, pair[1])

@@ -23,12 +23,12 @@ type Field[P any] struct {
 }
 
 // Of returns a field that holds a value of a kind.
-func Of[P, T any](key, help string, k Kind[T], at func(*P) *T) Field[P] {
+func Of[P, T any](key, help string, k Kind[T], pointer func(*P) *T) Field[P] {
 	return Field[P]{
 		Key: key, Help: help, wanted: Error{k.Takes, "write " + k.Example},
 		schema: func(defaults *P) *jsonschema.Schema {
-			s, v := k.Schema(), *at(defaults)
-			if _, err := k.Parse(k.Format(v)); err == nil { // what no file could say stands for nothing
+			s, v := k.Schema(), *pointer(defaults)
+			if _, err := k.Parse(k.Format(v)); err == nil { // a default that no file could have is left out
 				s.Default = jsonOf(s, k.Format(v))
 			}
 			return s
@@ -36,31 +36,31 @@ func Of[P, T any](key, help string, k Kind[T], at func(*P) *T) Field[P] {
 		set: func(p *P, text string) error {
 			v, err := k.Parse(text)
 			if err == nil {
-				*at(p) = v
+				*pointer(p) = v
 			}
 			return err
 		},
-		get: func(p *P) string { return k.Format(*at(p)) },
+		get: func(p *P) string { return k.Format(*pointer(p)) },
 	}
 }
 
-// Maybe returns a field that holds a value of a kind, or nil where nobody says it.
-func Maybe[P, T any](key, help string, k Kind[T], at func(*P) **T) Field[P] {
+// Maybe returns a field that holds a value of a kind, or nil if a file does not set it.
+func Maybe[P, T any](key, help string, k Kind[T], pointer func(*P) **T) Field[P] {
 	return Field[P]{
 		Key: key, Help: help, wanted: Error{k.Takes, "write " + k.Example},
 		schema: func(*P) *jsonschema.Schema { return k.Schema() },
 		set: func(p *P, text string) error {
 			v, err := k.Parse(text)
 			if err == nil {
-				*at(p) = &v
+				*pointer(p) = &v
 			}
 			return err
 		},
 		get: func(p *P) string {
-			if *at(p) == nil {
+			if *pointer(p) == nil {
 				return ""
 			}
-			return k.Format(**at(p))
+			return k.Format(**pointer(p))
 		},
 	}
 }
@@ -151,10 +151,11 @@ func (g Given) Has(key string) bool {
 	return has
 }
 
-// Decode reads a mapping onto p. It goes on after a problem, so that all of them come at once; what names the mapping.
-func (t Table[P]) Decode(r *Reader, n *yaml.Node, what string, p *P) Given {
+// Decode reads a mapping into p. It goes on after a problem, so that all problems come at once. subject names the
+// mapping.
+func (t Table[P]) Decode(r *Reader, n *yaml.Node, subject string, p *P) Given {
 	given := Given{map[string]int{}, map[string]bool{}}
-	r.Mapping(n, what, t.readers(r, "", p, func(key string, n *yaml.Node, ok bool) {
+	r.Mapping(n, subject, t.readers(r, "", p, func(key string, n *yaml.Node, ok bool) {
 		given.Line[key], given.Good[key] = n.Line, ok
 	}))
 	return given
@@ -165,39 +166,39 @@ func (t Table[P]) Readers(r *Reader, of string, p *P) map[string]func(*yaml.Node
 	return t.readers(r, " of "+of, p, func(string, *yaml.Node, bool) {})
 }
 
-func (t Table[P]) readers(r *Reader, of string, p *P,
+func (t Table[P]) readers(r *Reader, suffix string, p *P,
 	done func(string, *yaml.Node, bool)) map[string]func(*yaml.Node) {
-	all := map[string]func(*yaml.Node){}
+	readers := map[string]func(*yaml.Node){}
 	for _, f := range t {
-		all[f.Key] = func(n *yaml.Node) { done(f.Key, n, f.read(r, p, n, f.Key+of)) }
+		readers[f.Key] = func(n *yaml.Node) { done(f.Key, n, f.read(r, p, n, f.Key+suffix)) }
 	}
-	return all
+	return readers
 }
 
-func (f Field[P]) read(r *Reader, p *P, n *yaml.Node, what string) bool {
+func (f Field[P]) read(r *Reader, p *P, n *yaml.Node, subject string) bool {
 	if f.nested != nil {
-		return f.nested(r, p, n, what)
+		return f.nested(r, p, n, subject)
 	}
 	if n.Kind != yaml.ScalarNode || IsNull(n) {
-		r.wrong(n, what, &f.wanted)
+		r.wrong(n, subject, &f.wanted)
 		return false
 	}
 	err := f.set(p, n.Value)
 	if err != nil {
-		r.wrong(n, what, err)
+		r.wrong(n, subject, err)
 	}
 	return err == nil
 }
 
-// Value reads what a node says. ok is false where that is no value of the kind, which is noted.
-func Value[T any](r *Reader, n *yaml.Node, what string, k Kind[T]) (v T, ok bool) {
+// Value returns the value of a node. ok is false if it is no value of the kind; the reader has the problem.
+func Value[T any](r *Reader, n *yaml.Node, subject string, k Kind[T]) (v T, ok bool) {
 	if n.Kind != yaml.ScalarNode || IsNull(n) {
-		r.wrong(n, what, &Error{k.Takes, "write " + k.Example})
+		r.wrong(n, subject, &Error{k.Takes, "write " + k.Example})
 		return v, false
 	}
 	v, err := k.Parse(n.Value)
 	if err != nil {
-		r.wrong(n, what, err)
+		r.wrong(n, subject, err)
 	}
 	return v, err == nil
 }

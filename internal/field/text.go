@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -132,7 +133,7 @@ func parseBandwidth(text string) (int64, error) {
 func parseDuration(text string) (time.Duration, error) {
 	if !span.MatchString(text) {
 		if numeric.MatchString(text) {
-			return 0, remedy("add the unit: " + text + "s, or " + text + "ms")
+			return 0, unitless(text)
 		}
 		return 0, theExample
 	}
@@ -151,6 +152,35 @@ func parseDuration(text string) (time.Duration, error) {
 		}
 	}
 	return sum, nil
+}
+
+// unitless is a number where a time is to be.
+type unitless string
+
+func (u unitless) Error() string { return "add the unit to " + string(u) }
+
+// timeUnits are the units of times that people write, from the longest.
+var timeUnits = []string{"d", "h", "m", "s", "ms", "us", "ns"}
+
+// withUnits returns a number with the unit that times of the kind have as a rule, which its example has, and with the
+// next smaller one: those that are within the kind's bounds.
+func (k Kind[T]) withUnits(number unitless) error {
+	m := oneSpan.FindAllStringSubmatch(k.Example, -1)
+	if len(m) == 0 {
+		return theExample
+	}
+	usual := max(0, slices.Index(timeUnits, m[len(m)-1][2]))
+	var meant []string
+	for _, unit := range timeUnits[usual:min(usual+2, len(timeUnits))] {
+		text := string(number) + unit
+		if v, err := k.read(text); err == nil && (k.within == nil || k.within(v)) {
+			meant = append(meant, text)
+		}
+	}
+	if len(meant) == 0 {
+		return theExample
+	}
+	return remedy("add the unit: " + strings.Join(meant, ", or "))
 }
 
 // spans are the units of times.
@@ -206,11 +236,11 @@ func parseShare(text string) (float64, error) {
 		x, err := parseNumber(strings.TrimSuffix(number, " "))
 		return x / 100, err
 	}
-	above, below, isFraction := strings.Cut(text, "/")
-	x, err := parseNumber(strings.TrimSuffix(above, " "))
+	numerator, denominator, isFraction := strings.Cut(text, "/")
+	x, err := parseNumber(strings.TrimSuffix(numerator, " "))
 	switch {
 	case isFraction && err == nil:
-		whole, err := parseNumber(strings.TrimPrefix(below, " "))
+		whole, err := parseNumber(strings.TrimPrefix(denominator, " "))
 		if err != nil || whole == 0 {
 			return 0, theExample
 		}

@@ -11,7 +11,8 @@ import (
 
 	"plimsoll/examples"
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/verdict"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
@@ -70,8 +71,12 @@ func TestVerdictsOfBuiltInExperiments(t *testing.T) {
 // isTaken fails where an experiment refuses the number of instances that a verdict on it would have measured next.
 func isTaken(t *testing.T, name string, f fact.Finding) {
 	t.Helper()
-	told, ok := f.Facts.(verdict.Facts)
-	if !ok || told.LoadLine == nil || told.LoadLine.Curve.Line.Next == 0 {
+	facts, ok := f.Facts.(verdict.Facts)
+	if !ok {
+		return
+	}
+	carried, ok := facts.Answer.(*loadline.Facts)
+	if !ok || carried.Curve.Line.Next == 0 {
 		return
 	}
 	text, _ := examples.Find(name)
@@ -79,7 +84,7 @@ func isTaken(t *testing.T, name string, f fact.Finding) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Instances = told.LoadLine.Curve.Line.Next
+	e.Instances = carried.Curve.Line.Next
 	if _, err := (experiment.Scale{Catalog: layers.Catalog()}).Apply(e); err != nil {
 		t.Errorf("%s refuses the %d instances that its verdict proposes: %v", name, e.Instances, err)
 	}
@@ -123,24 +128,25 @@ func imagined(e *experiment.Experiment) *result.Run {
 // imaginedMix is a trial of instances that are served from memory until four of them
 // fill it, and of which the device serves what memory does not.
 func imaginedMix(seq, block int, run *result.Run, m result.Mix) result.Trial {
-	of := m.Tenants[0]
-	at := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == of.Workload })
-	one := imaginedTrial(seq, block, run.Stacks[0], run.Workloads[at])
-	n, fits := float64(of.Count), 1.0
-	each := one.Measured().ScaledRates(1 / n)
-	if strings.Contains(run.Workloads[at].Declared, "direct: false") || run.Workloads[at].Kind == "ycsb" {
+	tenant := m.Tenants[0]
+	i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == tenant.Workload })
+	trial := imaginedTrial(seq, block, run.Stacks[0], run.Workloads[i])
+	n, fits := float64(tenant.Count), 1.0
+	share := trial.Measured().ScaledRates(1 / n)
+	if strings.Contains(run.Workloads[i].Declared, "direct: false") || run.Workloads[i].Kind == "ycsb" {
 		fits = min(1, 4/n)
-		each = one.Measured().ScaledRates(fits * fits * fits)
+		share = trial.Measured().ScaledRates(fits * fits * fits)
 	}
-	one.Mix, one.Instances = m.Name, nil
-	for i := range of.Count {
-		one.Instances = append(one.Instances, result.Instance{
-			Index: i, Tenant: of.Name, Workload: of.Workload, Status: result.TrialDone, Measurement: &each,
+	trial.Mix, trial.Instances = m.Name, nil
+	for i := range tenant.Count {
+		trial.Instances = append(trial.Instances, result.Instance{
+			Index: i, Tenant: tenant.Name, Workload: tenant.Workload, Status: result.TrialDone, Measurement: &share,
 			Usage: &result.Usage{Seconds: 1, CPUSeconds: 0.1, CacheBytes: int64(fits * (128 << 20))},
 		})
 	}
-	one.Checks[0].Served = []result.DeviceCounter{{Device: result.Device{Name: "loop0"}, Reads: uint64((1 - fits) * float64(one.Measured().IOs()))}}
-	return one
+	trial.Checks[0].Served = []result.DeviceCounter{{Device: result.Device{Name: "loop0"},
+		Reads: uint64((1 - fits) * float64(trial.Measured().IOs()))}}
+	return trial
 }
 
 func imaginedTrial(seq, block int, s result.Stack, w result.Workload) result.Trial {

@@ -23,18 +23,18 @@ func TestPercentilesOfSomeTrials(t *testing.T) {
 		Workloads: []result.Workload{{Name: "RR"}},
 		Trials:    []result.Trial{trial(1), trial(2, hist.Bin{NS: 7, Count: 10})},
 	}
-	said := func() (imported, histograms bool) {
+	caveatsFound := func() (imported, histograms bool) {
 		for _, f := range All(run) {
 			imported = imported || f.ID == "caveats/imported" && strings.Contains(f.Title, "old")
 			histograms = histograms || f.ID == "caveats/histograms" && slices.Equal(f.Stacks, []string{"old"})
 		}
 		return imported, histograms
 	}
-	if imported, histograms := said(); !imported || !histograms {
+	if imported, histograms := caveatsFound(); !imported || !histograms {
 		t.Errorf("said that it was imported: %v; that some have no histogram: %v", imported, histograms)
 	}
 	run.Trials[0] = trial(1, hist.Bin{NS: 5, Count: 10})
-	if _, histograms := said(); histograms {
+	if _, histograms := caveatsFound(); histograms {
 		t.Error("all have histograms, and a caveat says otherwise")
 	}
 }

@@ -19,12 +19,12 @@ func TestTheLabIsACaveat(t *testing.T) {
 				Instances: result.One(&result.Measurement{Seconds: 60, Operations: result.ReadsWrites(result.Operation{Count: 10, Rate: 1, Latency: map[result.Stage]hist.Histogram{result.Total: {Count: 10, MaxNS: 7}}}, result.Operation{})}),
 			}},
 		}
-		said := false
+		found := false
 		for _, f := range All(run) {
-			said = said || f.ID == "caveats/lab" && strings.HasPrefix(f.Title, "1 stack was measured in the lab")
+			found = found || f.ID == "caveats/lab" && strings.HasPrefix(f.Title, "1 stack was measured in the lab")
 		}
-		if want := len(marks) > 0 && marks[len(marks)-1] == result.MarkLab; said != want {
-			t.Errorf("with the marks %q the caveat is said: %v", marks, said)
+		if want := len(marks) > 0 && marks[len(marks)-1] == result.MarkLab; found != want {
+			t.Errorf("with the marks %q the caveat is said: %v", marks, found)
 		}
 	}
 }
@@ -43,14 +43,14 @@ func TestAStandInIsACaveat(t *testing.T) {
 				Instances: result.One(&result.Measurement{Seconds: 60, Operations: result.ReadsWrites(result.Operation{Count: 10, Rate: 1, Latency: map[result.Stage]hist.Histogram{result.Total: {Count: 10, MaxNS: 7}}}, result.Operation{})}),
 			}},
 		}
-		said := ""
+		title := ""
 		for _, f := range All(run) {
 			if f.ID == "caveats/stand-in" {
-				said = f.Title
+				title = f.Title
 			}
 		}
-		if said != want {
-			t.Errorf("of %s it says %q, want %q", version, said, want)
+		if title != want {
+			t.Errorf("of %s it says %q, want %q", version, title, want)
 		}
 	}
 }
@@ -79,12 +79,13 @@ func TestClientsAreACaveat(t *testing.T) {
 				ClientCPU: &result.ClientCPU{CPUs: 4, Seconds: 60, User: user, System: 0.2, Steal: 0.1, IOWait: 0.1},
 			})
 		}
-		said := map[string]string{}
+		titles := map[string]string{}
 		for _, f := range All(run) {
-			said[f.ID] = f.Title
+			titles[f.ID] = f.Title
 		}
-		if said["caveats/clients"] != c.from || said["caveats/clients-saturated"] != c.busy {
-			t.Errorf("%v of %q: it says %q and %q", c.user, c.host, said["caveats/clients"], said["caveats/clients-saturated"])
+		if titles["caveats/clients"] != c.from || titles["caveats/clients-saturated"] != c.busy {
+			t.Errorf("%v of %q: it says %q and %q", c.user, c.host, titles["caveats/clients"],
+				titles["caveats/clients-saturated"])
 		}
 	}
 }

@@ -12,10 +12,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/hist"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/testkit/runtest"
 )
@@ -171,11 +172,11 @@ func TestFindingsOfAnyRun(t *testing.T) {
 					t.Fatalf("%s: %s", f.ID, s)
 				}
 			}
-			at := slices.Index(kinds, f.Kind)
-			if at < last {
+			kindIndex := slices.Index(kinds, f.Kind)
+			if kindIndex < last {
 				t.Fatalf("%s of kind %s stands behind kind %s", f.ID, f.Kind, kinds[last])
 			}
-			last = at
+			last = kindIndex
 			if (f.Kind == fact.KindRecommendation) != (i == 0) {
 				t.Fatalf("there is one recommendation, and it comes first: %s is at %d", f.ID, i)
 			}
@@ -239,29 +240,25 @@ func TestRatiosInTitlesAreSignificantOrMarked(t *testing.T) {
 	ratio := regexp.MustCompile(`[0-9]x (?:\([^)]*\) )?(?:of the second best, |of |what )([abcd])\b`)
 	found := map[bool]int{} // titles with a ratio, by whether it is marked
 	rapid.Check(t, func(t *rapid.T) {
-		var told strings.Builder
-		told.WriteString("stack a: /dev/nvme0n1\nstack b: /dev/nvme0n1 > xfs > volume\nstack c: /dev/nvme0n1 > ext4 > volume\n" +
+		var story strings.Builder
+		story.WriteString("stack a: /dev/nvme0n1\nstack b: /dev/nvme0n1 > xfs > volume\nstack c: /dev/nvme0n1 > ext4 > " +
+			"volume\n" +
 			"stack d: /dev/nvme0n1 > xfs > overlay2\nworkload RR randread\nworkload RW randwrite\n")
 		repeats := rapid.IntRange(2, 6).Draw(t, "repeats")
 		around := rapid.SampledFrom([]int{1000, 1020, 1050, 2000})
 		for _, workload := range []string{"RR", "RW"} {
 			for _, stack := range []string{"a", "b", "c", "d"} {
-				fmt.Fprintf(&told, "%s %s", workload, stack)
+				fmt.Fprintf(&story, "%s %s", workload, stack)
 				center := around.Draw(t, stack)
 				for range repeats {
-					fmt.Fprintf(&told, " %d", center+rapid.IntRange(-20, 20).Draw(t, "iops"))
+					fmt.Fprintf(&story, " %d", center+rapid.IntRange(-20, 20).Draw(t, "iops"))
 				}
-				told.WriteString(rapid.SampledFrom([]string{"", "", "", " memory=0.01"}).Draw(t, "source") + "\n")
+				story.WriteString(rapid.SampledFrom([]string{"", "", "", " memory=0.01"}).Draw(t, "source") + "\n")
 			}
 		}
-		run := runtest.Tell(t, told.String())
+		run := runtest.Tell(t, story.String())
 		run.Experiment.Baseline = rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "baseline")
-		type key struct{ stack, workload string }
-		iops := map[key][]float64{}
-		for _, trial := range run.Trials {
-			k := key{trial.Stack, trial.Mix}
-			iops[k] = append(iops[k], trial.Measured().IOPS())
-		}
+		v := runview.New(run)
 		for _, f := range All(run) {
 			for part := range strings.SplitSeq(f.Title, ";") {
 				match := ratio.FindStringSubmatch(part)
@@ -275,9 +272,9 @@ func TestRatiosInTitlesAreSignificantOrMarked(t *testing.T) {
 					if !slices.ContainsFunc(f.Evidence, behind) {
 						continue
 					}
-					x, y := iops[key{f.Stacks[0], workload}], iops[key{match[1], workload}]
-					if _, p := stats.PairedTest(x, y, 0); p >= stats.Alpha && !marked {
-						t.Fatalf("under %s p is %v: %s", workload, p, f.Title)
+					e, _ := v.Compare(v.Cell(f.Stacks[0], workload), v.Cell(match[1], workload))
+					if e.P >= stats.Alpha && !marked {
+						t.Fatalf("under %s p is %v: %s", workload, e.P, f.Title)
 					}
 				}
 			}
@@ -291,7 +288,7 @@ func TestRatiosInTitlesAreSignificantOrMarked(t *testing.T) {
 // Whoever gets the numbers gets the verdict: exchanging what two stacks
 // measured exchanges them in the verdict and in the rankings.
 func TestVerdictFollowsTheNumbers(t *testing.T) {
-	const told = `
+	const story = `
 		stack a: /dev/nvme0n1 > xfs > volume
 		stack b: /dev/nvme0n1 > ext4 > volume
 		stack c: /dev/nvme0n1 > btrfs > volume
@@ -305,7 +302,7 @@ func TestVerdictFollowsTheNumbers(t *testing.T) {
 		RW %[3]s 9000 9900 9100 9200 memory=0.01`
 	rapid.Check(t, func(t *rapid.T) {
 		order := rapid.Permutation([]string{"a", "b", "c"}).Draw(t, "order")
-		run := runtest.Tell(t, fmt.Sprintf(told, order[0], order[1], order[2]))
+		run := runtest.Tell(t, fmt.Sprintf(story, order[0], order[1], order[2]))
 		findings := All(run)
 		if f := findings[0]; !slices.Equal(f.Stacks, order[:2]) {
 			t.Fatalf("%v recommended, want %v first, and %s not at all: %s", f.Stacks, order[:2], order[2], f.Title)
@@ -333,21 +330,21 @@ func TestPointsAreMergedNotAveraged(t *testing.T) {
 		stack a: /dev/nvme0n1
 		workload RR randread
 		RR a 100 200 300 400`)
-	// 100 I/Os of 1 ms in one trial, 900 of 2 ms in the others together.
+	// 10,000 I/Os of 1 ms in one trial, 30,000 of 2 ms in each of the others.
 	for i := range run.Trials {
-		n, ns := uint64(300), uint64(2_000_000)
+		n, ns := uint64(30_000), uint64(2_000_000)
 		if i == 0 {
-			n, ns = 100, 1_000_000
+			n, ns = 10_000, 1_000_000
 		}
 		reads, writes := run.Trials[i].Measured().Operation(result.Read), result.Operation{Name: result.Write}
 		reads.SetLatency(result.Total, hist.Histogram{Count: n, Bins: hist.Pack([]hist.Bin{{NS: ns, Count: n}})})
-		writes.SetLatency(result.Total, hist.Histogram{Count: 1, Bins: hist.Pack([]hist.Bin{{NS: 9_000_000, Count: 1}})})
+		writes.SetLatency(result.Total, hist.Histogram{Count: 100, Bins: hist.Pack([]hist.Bin{{NS: 9_000_000, Count: 100}})})
 		run.Trials[i].Measured().SetOperation(reads)
 		run.Trials[i].Measured().SetOperation(writes)
 	}
 	p := Points(run)[0]
 	if p.P50NS != 2e6 || p.P99NS != 2e6 || p.P999NS != 9e6 {
-		t.Errorf("p50 %v, p99 %v, p99.9 %v: of 1004 latencies of both directions, 100 take 1 ms, 900 take 2 ms, 4 take 9 ms", p.P50NS, p.P99NS, p.P999NS)
+		t.Errorf("p50 %v, p99 %v, p99.9 %v: of both directions, one setup has 10,000 of 1 ms, the others 30,000 of 2 ms, each 100 of 9 ms", p.P50NS, p.P99NS, p.P999NS)
 	}
 	if p.Median != 250 || p.Low != 100 || p.High != 400 || p.Coverage != 0.875 || p.N != 4 || p.BytesPerSecond != 250*4096 || p.BytesLow != 100*4096 {
 		t.Errorf("%+v", p)
@@ -377,13 +374,13 @@ func TestAmplificationGoesByPlaceNotByName(t *testing.T) {
 	}
 	const title = "a makes vda and vdb write 1.50x as often and 2.0x as much as fio does: RW"
 	const why = "Per write and byte of fio, in the median of the trials: loop0 and loop3 1.00 writes and 1.33 bytes, vda and vdb 1.50 writes and 2.0 bytes."
-	findings := of(run, "amplification")
+	findings := findingsOf(run, "amplification")
 	if len(findings) != 1 || findings[0].Title != title || findings[0].Why != why {
 		t.Errorf("%+v, want one with\n%s\n%s", findings, title, why)
 	}
 }
 
-// of returns the findings of one rule.
-func of(run *result.Run, rule string) []fact.Finding {
+// findingsOf returns the findings of one rule.
+func findingsOf(run *result.Run, rule string) []fact.Finding {
 	return slices.DeleteFunc(All(run), func(f fact.Finding) bool { return f.Rule != rule })
 }

@@ -8,11 +8,11 @@ package finding
 import (
 	"strings"
 
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/caveat"
 	"plimsoll/internal/finding/comparison"
 	"plimsoll/internal/finding/cost"
 	"plimsoll/internal/finding/elasticity"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/illusion"
 	"plimsoll/internal/finding/levels"
 	"plimsoll/internal/finding/loadline"
@@ -80,7 +80,7 @@ var table = []rule{
 // without trials.
 func All(run *result.Run) []fact.Finding {
 	v := runview.New(run)
-	var all []fact.Finding
+	var findings []fact.Finding
 	elsewhere := points.Made(run)
 	for _, r := range table {
 		if elsewhere && !r.points {
@@ -88,10 +88,10 @@ func All(run *result.Run) []fact.Finding {
 		}
 		for _, f := range r.draw(v) {
 			f.Rule = r.name
-			all = append(all, f)
+			findings = append(findings, f)
 		}
 	}
-	return all
+	return findings
 }
 
 // Pairs returns the comparison of rates of each stack with each other that was

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/testkit/runtest"
 )
 
@@ -109,7 +109,7 @@ func isPlain(t *testing.T, r *fact.Recommendation) {
 		fact.Sure: "Sure: ", fact.Likely: "Likely: ", fact.TooEarly: "Too early to say ",
 	}[r.Confidence]
 	// A second sentence says which workload does not decide, and nothing else.
-	first := regexp.MustCompile(` For [^.]* all \d+ stacks that the device served are level\.$`).ReplaceAllString(r.Headline, "")
+	first := regexp.MustCompile(` For [^.]* all \d+ stacks that the device served are level within \d+%\.$`).ReplaceAllString(r.Headline, "")
 	if !strings.HasPrefix(r.Headline, word) || regexp.MustCompile(`[a-z]\. [A-Z]`).MatchString(first) {
 		t.Errorf("a verdict that is %s is no sentence that says so: %s", r.Confidence, r.Headline)
 	}

@@ -68,17 +68,17 @@ func TestInvertedTracesInvertTheFinding(t *testing.T) {
 			if inverted {
 				want, not = not, want
 			}
-			var told []string
+			var titles []string
 			data := runtest.Scatter(runtest.Pick(c.data, inverted), 6)
 			for _, f := range All(runtest.Tell(t, c.stacks+"\n"+data)) {
 				covered[f.Rule] = true
-				told = append(told, f.ID+": "+f.Title)
+				titles = append(titles, f.ID+": "+f.Title)
 			}
 			begins := func(with string) bool {
-				return with != "" && slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, with) })
+				return with != "" && slices.ContainsFunc(titles, func(s string) bool { return strings.HasPrefix(s, with) })
 			}
 			if want != "" && !begins(want) || begins(not) {
-				t.Errorf("%s\n%s\nwant %q, and not %q, in\n%s", c.stacks, data, want, not, strings.Join(told, "\n"))
+				t.Errorf("%s\n%s\nwant %q, and not %q, in\n%s", c.stacks, data, want, not, strings.Join(titles, "\n"))
 			}
 		}
 	}
@@ -92,22 +92,22 @@ func TestInvertedTracesInvertTheFinding(t *testing.T) {
 // Noise around one account is no growth, no contention, and nobody's I/O.
 func TestNoiseInTracesGivesNoFinding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var told strings.Builder
-		told.WriteString("cpus 64\nstack raw: /dev/nvme0n1\nstack xfs: /dev/nvme0n1 > xfs\n")
+		var story strings.Builder
+		story.WriteString("cpus 64\nstack raw: /dev/nvme0n1\nstack xfs: /dev/nvme0n1 > xfs\n")
 		for _, jobs := range []int{1, 4, 16} {
-			fmt.Fprintf(&told, "workload w%d randwrite {bs: 4KiB, jobs: %d}\n", jobs, jobs)
+			fmt.Fprintf(&story, "workload w%d randwrite {bs: 4KiB, jobs: %d}\n", jobs, jobs)
 		}
 		ns := rapid.IntRange(500, 100_000)
 		parts := fmt.Sprintf("user:%d,kernel:%d,block:%d,device:%d,kernel:%d", ns.Draw(t, "user"), ns.Draw(t, "kernel"), ns.Draw(t, "block"), ns.Draw(t, "device"), ns.Draw(t, "back"))
 		trials := strings.Repeat(" 1000", rapid.IntRange(2, 8).Draw(t, "trials"))
 		for _, stack := range []string{"raw", "xfs"} {
 			for _, jobs := range []int{1, 4, 16} {
-				fmt.Fprintf(&told, "w%d %s%s trace=%s noise=0.15 served=kworker/1;write;0.005;4096\n", jobs, stack, trials, parts)
+				fmt.Fprintf(&story, "w%d %s%s trace=%s noise=0.15 served=kworker/1;write;0.005;4096\n", jobs, stack, trials, parts)
 			}
 		}
-		for _, f := range All(runtest.Tell(t, told.String())) {
+		for _, f := range All(runtest.Tell(t, story.String())) {
 			if slices.Contains([]string{"growth", "contention", "amplification", "journal"}, f.Rule) {
-				t.Fatalf("%s\n%s: %s\n%s", told.String(), f.ID, f.Title, f.Why)
+				t.Fatalf("%s\n%s: %s\n%s", story.String(), f.ID, f.Title, f.Why)
 			}
 		}
 	})

@@ -56,7 +56,7 @@ type SizeClass uint64
 // Owner is the process or container that a request was made for, as known when it was queued.
 type Owner struct {
 	Cgroup    uint64 `json:"cgroup,omitempty"`    // id (inode) of its cgroup; 0 for unknown
-	Path      string `json:"path,omitempty"`      // of that cgroup, when it could be told
+	Path      string `json:"path,omitempty"`      // of that cgroup, when known
 	Container string `json:"container,omitempty"` // name, when a container's
 	PID       uint32 `json:"pid,omitempty"`
 	Command   string `json:"command,omitempty"`

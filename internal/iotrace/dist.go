@@ -30,10 +30,10 @@ type Dist struct {
 	// Squares is the sum of the squares of the times, in 128 bits: high, low.
 	Squares [2]uint64
 
-	// The histogram is the sum of both. Times are counted in few, of which many distributions fit into a processor's
-	// caches; what a count there cannot hold is in more.
-	few  bins[uint16]
-	more bins[uint64]
+	// The histogram is the sum of both. Times are counted in small, so that many distributions fit into a processor's
+	// caches. Counts that small cannot hold are in overflow.
+	small    bins[uint16]
+	overflow bins[uint64]
 }
 
 // bins are counts of the bins of some octaves in a row.
@@ -42,27 +42,27 @@ type bins[N uint16 | uint64] struct {
 	counts []N
 }
 
-// of returns the count of a bin.
-func (b *bins[N]) of(bin int) uint64 {
-	if at := uint(bin - b.first); at < uint(len(b.counts)) {
-		return uint64(b.counts[at])
+// count returns the count of a bin.
+func (b *bins[N]) count(bin int) uint64 {
+	if i := uint(bin - b.first); i < uint(len(b.counts)) {
+		return uint64(b.counts[i])
 	}
 	return 0
 }
 
 // span makes room for the counts from one bin to another.
-func (b *bins[N]) span(least, most int) {
+func (b *bins[N]) span(lowest, highest int) {
 	end := b.first + len(b.counts)
-	if least >= b.first && most < end {
+	if lowest >= b.first && highest < end {
 		return
 	}
-	first := least &^ (perOctave - 1)
+	first := lowest &^ (perOctave - 1)
 	if b.counts == nil {
 		end = first
 	} else {
 		first = min(first, b.first)
 	}
-	end = max(end, most&^(perOctave-1)+perOctave)
+	end = max(end, highest&^(perOctave-1)+perOctave)
 	counts := make([]N, end-first)
 	if b.counts != nil {
 		copy(counts[b.first-first:], b.counts)
@@ -85,9 +85,9 @@ func (d *Dist) Add(ns uint64) {
 
 // AddAll adds times, faster than one by one.
 func (d *Dist) AddAll(times []uint32) {
-	const most = 256 // squares of 28 bits each that 64 bits hold
-	for ; len(times) > most; times = times[most:] {
-		d.addBatch(times[:most])
+	const batch = 256 // squares of 28 bits each that 64 bits hold
+	for ; len(times) > batch; times = times[batch:] {
+		d.addBatch(times[:batch])
 	}
 	if len(times) > 0 {
 		d.addBatch(times)
@@ -95,14 +95,14 @@ func (d *Dist) AddAll(times []uint32) {
 }
 
 func (d *Dist) addBatch(times []uint32) {
-	least, most := times[0], times[0]
+	least, greatest := times[0], times[0]
 	var sum, squares uint64
 	for _, short := range times {
-		least, most = min(least, short), max(most, short)
+		least, greatest = min(least, short), max(greatest, short)
 		sum += uint64(short)
 		squares += uint64(short) * uint64(short)
 	}
-	if most>>28 == 0 {
+	if greatest>>28 == 0 {
 		d.addSquares(0, squares)
 	} else {
 		for _, short := range times { // their sum may not have fitted
@@ -112,12 +112,12 @@ func (d *Dist) addBatch(times []uint32) {
 	if d.Count == 0 {
 		d.MinNS = uint64(least)
 	}
-	d.MinNS, d.MaxNS = min(d.MinNS, uint64(least)), max(d.MaxNS, uint64(most))
+	d.MinNS, d.MaxNS = min(d.MinNS, uint64(least)), max(d.MaxNS, uint64(greatest))
 	d.Count += uint64(len(times))
 	d.SumNS += sum
 
-	d.few.span(int(shortBin(least)), int(shortBin(most)))
-	first, counts := uint(d.few.first), d.few.counts
+	d.small.span(int(shortBin(least)), int(shortBin(greatest)))
+	first, counts := uint(d.small.first), d.small.counts
 	for _, short := range times {
 		n := &counts[shortBin(short)-first]
 		*n++
@@ -146,10 +146,10 @@ func (d *Dist) Merge(o *Dist) {
 	d.SumNS += o.SumNS
 	d.addSquares(o.Squares[0], o.Squares[1])
 	if first, end := o.occupied(); first < end {
-		d.more.span(first, end-1)
+		d.overflow.span(first, end-1)
 	}
-	addTo(&d.more, &o.few)
-	addTo(&d.more, &o.more)
+	addTo(&d.overflow, &o.small)
+	addTo(&d.overflow, &o.overflow)
 }
 
 // addTo adds counts to those that span them.
@@ -165,14 +165,14 @@ func addTo[N uint16 | uint64](sum *bins[uint64], b *bins[N]) {
 
 // occupied returns the bins that may have counts: the first one, and the one behind the last.
 func (d *Dist) occupied() (first, end int) {
-	first, end = d.few.first, d.few.first+len(d.few.counts)
-	if d.more.counts == nil {
+	first, end = d.small.first, d.small.first+len(d.small.counts)
+	if d.overflow.counts == nil {
 		return first, end
 	}
-	if d.few.counts == nil {
-		return d.more.first, d.more.first + len(d.more.counts)
+	if d.small.counts == nil {
+		return d.overflow.first, d.overflow.first + len(d.overflow.counts)
 	}
-	return min(first, d.more.first), max(end, d.more.first+len(d.more.counts))
+	return min(first, d.overflow.first), max(end, d.overflow.first+len(d.overflow.counts))
 }
 
 // bin is the index of the bin of a time: 0 to Bins-1.
@@ -203,8 +203,8 @@ const Bins = octaves * perOctave
 // the time; of another one with highest bit b, it is (b-5)*64 and the six bits
 // after the highest.
 func (d *Dist) AddBin(index int, n uint64) {
-	d.more.span(index, index)
-	d.more.counts[index-d.more.first] += n
+	d.overflow.span(index, index)
+	d.overflow.counts[index-d.overflow.first] += n
 }
 
 // representative is the time that fio gives for a bin: its middle.
@@ -257,7 +257,7 @@ func (d *Dist) Latency() hist.Histogram {
 	first, end := d.occupied()
 	counted := make([]hist.Bin, 0, end-first)
 	for bin := first; bin < end; bin++ {
-		if n := d.few.of(bin) + d.more.of(bin); n > 0 {
+		if n := d.small.count(bin) + d.overflow.count(bin); n > 0 {
 			counted = append(counted, hist.Bin{NS: representative(bin), Count: n})
 		}
 	}

@@ -26,7 +26,7 @@ func TestBinsAreThoseOfFio(t *testing.T) {
 }
 
 // same reports whether two distributions say the same, however they count.
-func same(a, b *Dist) bool {
+func equal(a, b *Dist) bool {
 	return a.SumNS == b.SumNS && a.Squares == b.Squares && reflect.DeepEqual(a.Latency(), b.Latency())
 }
 
@@ -53,7 +53,7 @@ func TestMergingLosesNothing(t *testing.T) {
 	for range 100 {
 		often.Merge(&whole)
 	}
-	if !same(&together, &often) {
+	if !equal(&together, &often) {
 		t.Error("times that are added at once give another distribution")
 	}
 	if a.Count != whole.Count || a.SumNS != whole.SumNS || a.MinNS != whole.MinNS || a.MaxNS != whole.MaxNS ||
@@ -92,21 +92,21 @@ func TestAddAllIsAddOfEach(t *testing.T) {
 		}
 	}
 	for n := range times {
-		var all, each Dist
-		all.AddAll(times[:n])
-		all.AddAll(times[n:])
+		var batched, single Dist
+		batched.AddAll(times[:n])
+		batched.AddAll(times[n:])
 		for _, ns := range times {
-			each.Add(uint64(ns))
+			single.Add(uint64(ns))
 		}
-		if !same(&all, &each) {
-			t.Fatalf("%d and %d at once: %+v, want %+v", n, len(times)-n, all, each)
+		if !equal(&batched, &single) {
+			t.Fatalf("%d and %d at once: %+v, want %+v", n, len(times)-n, batched, single)
 		}
 		var merged Dist // of both ways of counting, twice
-		merged.Merge(&all)
-		merged.Merge(&each)
-		all.Merge(&each)
-		if !same(&all, &merged) {
-			t.Fatalf("%d and %d at once, and each again: %+v, want %+v", n, len(times)-n, all.Latency(), merged.Latency())
+		merged.Merge(&batched)
+		merged.Merge(&single)
+		batched.Merge(&single)
+		if !equal(&batched, &merged) {
+			t.Fatalf("%d and %d at once, and each again: %+v, want %+v", n, len(times)-n, batched.Latency(), merged.Latency())
 		}
 	}
 }
@@ -139,7 +139,7 @@ func TestAddAllMeetsNewBins(t *testing.T) {
 		}
 		d.AddAll(times)
 	}
-	if !same(&d, &want) {
+	if !equal(&d, &want) {
 		t.Errorf("%+v, want %+v", d.Latency(), want.Latency())
 	}
 }

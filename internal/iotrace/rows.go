@@ -41,13 +41,13 @@ func (a *Account) By(dimension Dimension) []Row {
 	for i := range a.Cells {
 		c := &a.Cells[i]
 		key := c.project(dimension)
-		at, ok := index[key]
+		position, ok := index[key]
 		if !ok {
-			at = len(rows)
-			index[key] = at
+			position = len(rows)
+			index[key] = position
 			rows = append(rows, Row{Label: key.label(dimension), Key: key})
 		}
-		r := &rows[at]
+		r := &rows[position]
 		r.Requests += c.Requests
 		r.Bytes += c.Bytes
 		for i, d := range c.Intervals {

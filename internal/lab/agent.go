@@ -25,26 +25,25 @@ func Agent() error {
 	if err != nil {
 		return err
 	}
-	var all sync.WaitGroup
+	var servers sync.WaitGroup
 	served := 0
 	for _, name := range names {
 		text, err := os.ReadFile(name)
 		if err != nil || !strings.HasPrefix(string(text), portName) {
 			continue
 		}
-		// A file that blocks: the port is always ready for reading while no host
-		// is there, and polling would tell nothing.
+		// Reads block: without a host, the port always polls as ready.
 		fd, err := unix.Open(filepath.Join("/dev", filepath.Base(filepath.Dir(name))), unix.O_RDWR|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return fmt.Errorf("open port %s: %w", text, err)
 		}
 		served++
-		all.Go(func() { serve(port(fd)) })
+		servers.Go(func() { serve(port(fd)) })
 	}
 	if served == 0 {
 		return errors.New("there is no port to a host: the agent runs in guests of a lab only")
 	}
-	all.Wait()
+	servers.Wait()
 	return nil
 }
 
@@ -116,7 +115,7 @@ func serve(p io.ReadWriter) {
 
 // frames writes frames of several writers, each whole.
 type frames struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards w: output, its end and input are written concurrently
 	w     io.Writer
 	pumps sync.WaitGroup // goroutines that still write
 }

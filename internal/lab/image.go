@@ -44,7 +44,7 @@ const (
 )
 
 // need looks programs up, each with its package of Debian and Ubuntu. The error names all that are missing.
-func need(what string, programs ...[2]string) error {
+func need(subject string, programs ...[2]string) error {
 	var missing, packages []string
 	for _, p := range programs {
 		if _, err := exec.LookPath(p[0]); err != nil {
@@ -55,7 +55,7 @@ func need(what string, programs ...[2]string) error {
 	if n == 0 {
 		return nil
 	}
-	lacks := fmt.Sprintf("%s needs the %s %s, which %s not in PATH", what, plural.Of(n, "program"), plural.And(missing),
+	lacks := fmt.Sprintf("%s needs the %s %s, which %s not in PATH", subject, plural.Of(n, "program"), plural.And(missing),
 		plural.Choose(n, "is", "are"))
 	return problem.New(problem.Unsupported, lacks, "", "apt-get install "+strings.Join(packages, " "))
 }
@@ -78,7 +78,7 @@ func FindImage(dir string, r Recipe) (*Image, error) {
 		err = json.Unmarshal(text, i)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the image of the lab: %w; plimsoll lab build --force makes it anew", err)
+		return nil, fmt.Errorf("read the image of the lab: %w; plimsoll lab build --force makes it again", err)
 	}
 	return i, nil
 }
@@ -243,7 +243,7 @@ func mayUnshare() bool {
 // follow reads mmdebstrap's output, reports progress, and returns the last lines.
 func (b *build) follow(r io.Reader) []string {
 	var last []string
-	var done, all int // times that a package is unpacked or set up
+	var done, steps int // times that a package is unpacked or set up
 	var from, to float64
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
@@ -262,7 +262,7 @@ func (b *build) follow(r io.Reader) []string {
 			from, to = shareOther, shareUnpack
 			b.progress.Step("downloading packages", shareOtherDownload)
 		case scans(line, "%d upgraded, %d newly installed", &upgraded, &newly):
-			done, all = 0, 2*newly
+			done, steps = 0, 2*newly
 		case len(words) > 1 && words[0] == "Unpacking", len(words) > 2 && words[0] == "Setting" && words[1] == "up":
 			done++
 			name := words[1]
@@ -270,7 +270,7 @@ func (b *build) follow(r io.Reader) []string {
 				name = words[2]
 			}
 			name, _, _ = strings.Cut(name, ":")
-			b.progress.Step("installing "+name, from+(to-from)*min(1, float64(done)/float64(max(all, 1))))
+			b.progress.Step("installing "+name, from+(to-from)*min(1, float64(done)/float64(max(steps, 1))))
 		}
 	}
 	return last
@@ -292,10 +292,10 @@ func (b *build) asRoot(name string, args ...string) error {
 // run runs a program; the error includes its output.
 func (b *build) run(in io.Reader, out io.Writer, name string, args ...string) error {
 	cmd := exec.CommandContext(b.ctx, name, args...)
-	var said bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, &said
+	var stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, &stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(said.String()))
+		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(stderr.String()))
 	}
 	return nil
 }

@@ -159,18 +159,18 @@ func TestFindImage(t *testing.T) {
 		!strings.Contains(err.Error(), "plimsoll lab build") {
 		t.Errorf("without an image: %v", err)
 	}
-	of := imageDir(dir, DefaultRecipe())
-	if err := os.MkdirAll(of, 0o755); err != nil {
+	made := imageDir(dir, DefaultRecipe())
+	if err := os.MkdirAll(made, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(
-		filepath.Join(of, imageFacts),
+		filepath.Join(made, imageFacts),
 		[]byte(`{"Dir":"/where/it/was/made","kernel":"6.1"}`),
 		0o644,
 	); err != nil {
 		t.Fatal(err)
 	}
-	if i, err := FindImage(dir, DefaultRecipe()); err != nil || i.Release != "6.1" || i.Dir != of {
+	if i, err := FindImage(dir, DefaultRecipe()); err != nil || i.Release != "6.1" || i.Dir != made {
 		t.Errorf("%+v, %v", i, err)
 	}
 	other := DefaultRecipe()

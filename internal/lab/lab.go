@@ -98,7 +98,7 @@ func Start(ctx context.Context, o Options, name string) (_ *Lab, err error) {
 		o.Note("starting " + m.Name)
 		if accel.stalls(m) {
 			o.Note("this QEMU emulates " + strconv.Itoa(m.CPUs) +
-				" processors in turns, and I/O may then stand still for a minute: one processor, or QEMU 9.1, does not")
+				" processors in turns, and I/O may then stop for a minute: one processor, or QEMU 9.1, does not")
 		}
 		v, err := startMachine(filepath.Join(l.Dir, m.Name), m, files{Links: ".."}, accel,
 			o.Binary, image)
@@ -185,15 +185,15 @@ func (l *Lab) Machine(name string) string { return filepath.Join(l.Dir, name) }
 
 // Ended returns a channel that is closed when the first machine ends.
 func (l *Lab) Ended() <-chan struct{} {
-	any := make(chan struct{})
+	first := make(chan struct{})
 	var once sync.Once
 	for _, v := range l.machines {
 		go func() {
 			<-v.ended
-			once.Do(func() { close(any) })
+			once.Do(func() { close(first) })
 		}()
 	}
-	return any
+	return first
 }
 
 // Why returns the last output of machines that ended.

@@ -37,8 +37,7 @@ type machine struct {
 	output string        // of QEMU, once it has ended
 }
 
-// startMachine starts QEMU in the directory, which is made. The machine ends
-// with this process, however that ends.
+// startMachine makes a directory and starts QEMU there. The machine ends with this process, even if that is killed.
 func startMachine(dir string, m Machine, f files, accel Accelerator, binary string, image *Image) (*machine, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -57,21 +56,21 @@ func startMachine(dir string, m Machine, f files, accel Accelerator, binary stri
 	}
 	f.Root, f.Kernel, f.Initrd = filepath.Join(image.Dir, imageRoot), filepath.Join(image.Dir, imageKernel), initrdFile
 	v := &machine{Machine: m, dir: dir, ended: make(chan struct{})}
-	var said strings.Builder
+	var stderr strings.Builder
 	cmd := exec.Command(qemu, arguments(m, f, accel)...)
-	cmd.Dir, cmd.Stderr = dir, &said
+	cmd.Dir, cmd.Stderr = dir, &stderr
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir) // where what the guest writes to its root goes
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {
-		// The death that a child hears of is that of the thread that made it.
+		// The kernel sends the signal of Pdeathsig when the thread that started the child ends.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
 		started <- err
 		if err == nil {
 			err = cmd.Wait()
-			if v.output = strings.TrimSpace(said.String()); v.output == "" && err != nil {
+			if v.output = strings.TrimSpace(stderr.String()); v.output == "" && err != nil {
 				v.output = err.Error()
 			}
 			close(v.ended)

@@ -63,8 +63,7 @@ func accelerator(ctx context.Context, dir string, image *Image, note func(string
 	cache := filepath.Join(dir, "accelerator.json")
 	var known Accelerator
 	if text, err := os.ReadFile(cache); err == nil && json.Unmarshal(text, &known) == nil {
-		whole := known.Name == "kvm" || known.Threads != "" // older files say nothing of threads
-		if whole && known.Boot == a.Boot && known.QEMU == a.QEMU && known.Image == a.Image && known.User == a.User {
+		if known.Boot == a.Boot && known.QEMU == a.QEMU && known.Image == a.Image && known.User == a.User {
 			return known, nil
 		}
 	}
@@ -169,8 +168,8 @@ func probe(ctx context.Context, dir string, image *Image) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, qemu, probeArguments(filepath.Join(image.Dir, imageKernel), initrd.Name(), "kvm")...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -190,8 +189,8 @@ func probe(ctx context.Context, dir string, image *Image) error {
 		return nil
 	case late:
 		return fmt.Errorf("a guest did not come up within %s", probeTime)
-	case said.Len() > 0:
-		first, _, _ := strings.Cut(said.String(), "\n")
+	case stderr.Len() > 0:
+		first, _, _ := strings.Cut(stderr.String(), "\n")
 		return errors.New(strings.TrimPrefix(strings.TrimPrefix(first, qemu+": "), "error: "))
 	}
 	return fmt.Errorf("the guest ended before it was up (%w)", err)

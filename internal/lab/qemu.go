@@ -95,14 +95,14 @@ const emulatedCPU = "max,erms=off,fsrm=off,pcid=off,invpcid=off"
 
 // arguments returns QEMU's command line.
 func arguments(m Machine, f files, accel Accelerator) []string {
-	by, processors := accel.processors(m.CPUs)
+	accelerator, processors := accel.processors(m.CPUs)
 	cpu := "host"
 	if accel.Name == emulation {
 		cpu = emulatedCPU
 	}
 	a := []string{
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none", "-nic", "none",
-		"-machine", "q35", "-accel", by, "-cpu", cpu,
+		"-machine", "q35", "-accel", accelerator, "-cpu", cpu,
 		"-smp", processors, "-m", strconv.FormatInt(m.Memory>>20, 10) + "M",
 		"-smbios", "type=1,product=" + hostinfo.LabProduct + ",version=" + accel.Name,
 		"-serial", "file:" + consoleFile,

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"plimsoll/internal/stack"
 )
 
 // Recipe describes the content of an image. Two images of the same recipe are interchangeable; Hash names them.
@@ -26,14 +28,13 @@ type Recipe struct {
 func DefaultRecipe() Recipe {
 	return Recipe{
 		Suite: "bookworm",
-		Packages: []string{
+		Packages: append([]string{
 			"linux-image-amd64",
 			"udev", "kmod", "procps", "util-linux", "iproute2", "iputils-ping", "busybox-static", "ca-certificates", "less",
 			"fio", "blktrace", "nvme-cli", "rdma-core", "ibverbs-providers",
 			"docker.io", "iptables", "fuse-overlayfs", "openssh-server",
 			"lvm2", "thin-provisioning-tools", "mdadm",
-			"e2fsprogs", "xfsprogs", "btrfs-progs",
-		},
+		}, fileSystemPackages()...),
 		Exclude: append([]string{
 			"/etc/kernel/postinst.d/initramfs-tools", // the lab has its own initial RAM disk
 			"/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*",
@@ -42,6 +43,14 @@ func DefaultRecipe() Recipe {
 		Bytes:  16 << 30,
 		Format: 1,
 	}
+}
+
+// fileSystemPackages are those of the file systems that stacks can have.
+func fileSystemPackages() (packages []string) {
+	for _, f := range stack.FileSystems() {
+		packages = append(packages, f.Package)
+	}
+	return packages
 }
 
 // modulesLeftOut are drivers of hardware that no lab has: half of the kernel's

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"plimsoll/internal/stack"
 )
 
 // Whatever goes into an image changes its name, and nothing else does.
@@ -56,5 +58,14 @@ kernel/drivers/char/virtio-console.ko.xz: kernel/drivers/virtio/virtio.ko kernel
 	}
 	if _, err := loadOrder(dep, []string{"aufs"}); err == nil || !strings.Contains(err.Error(), "aufs") {
 		t.Errorf("a module that there is not: %v", err)
+	}
+}
+
+// The lab has the program that makes each file system of the table.
+func TestRecipeHasEachFileSystem(t *testing.T) {
+	for _, f := range stack.FileSystems() {
+		if f.Package == "" || f.KernelOption == "" || !slices.Contains(DefaultRecipe().Packages, f.Package) {
+			t.Errorf("%s of %q with %q is not in the recipe", f.Name, f.Package, f.KernelOption)
+		}
 	}
 }

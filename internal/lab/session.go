@@ -30,9 +30,8 @@ type Streams struct {
 // interruptGrace is how long an interrupted command may take to undo its changes.
 const interruptGrace = 30 * time.Second
 
-// Run runs a command in the machine whose directory it is, and gives its exit
-// status. It waits until the machine is up. When ctx ends, the command is
-// interrupted as Ctrl-C does, and killed when it does not end by itself.
+// Run runs a command in the machine of machineDir, and returns its exit status. It waits until the machine is up. When
+// ctx ends, the command is interrupted as by Ctrl-C, and killed if it does not end then.
 func Run(ctx context.Context, machineDir string, c Command, s Streams) (int, error) {
 	conn, release, err := dial(machineDir)
 	if err != nil {
@@ -52,16 +51,16 @@ func Run(ctx context.Context, machineDir string, c Command, s Streams) (int, err
 	if err := w.send(frameRun, text); err != nil {
 		return 0, lostError(err)
 	}
-	over := make(chan struct{})
-	defer close(over)
+	done := make(chan struct{})
+	defer close(done)
 	go feed(w, s.Stdin)
 	if s.Sizes != nil {
-		go resizes(w, s.Sizes, over)
+		go resizes(w, s.Sizes, done)
 	}
 	stop := context.AfterFunc(ctx, func() {
-		_ = w.send(frameSignal, []byte{byte(unix.SIGINT)}) // reading tells when the machine is gone
+		_ = w.send(frameSignal, []byte{byte(unix.SIGINT)}) // reading fails if the machine is gone
 		select {
-		case <-over:
+		case <-done:
 		case <-time.After(interruptGrace):
 			_ = conn.Close() // the agent kills what it runs
 		}
@@ -109,7 +108,7 @@ func feed(w *frames, r io.Reader) {
 	_ = w.send(frameStdin, nil) // listen tells when the machine is gone
 }
 
-func resizes(w *frames, sizes <-chan [2]uint16, over <-chan struct{}) {
+func resizes(w *frames, sizes <-chan [2]uint16, done <-chan struct{}) {
 	for {
 		select {
 		case size := <-sizes:
@@ -117,7 +116,7 @@ func resizes(w *frames, sizes <-chan [2]uint16, over <-chan struct{}) {
 			if w.send(frameSize, payload) != nil {
 				return
 			}
-		case <-over:
+		case <-done:
 			return
 		}
 	}

@@ -141,9 +141,9 @@ func TestATerminal(t *testing.T) {
 func TestAnInterruptIsPassedOn(t *testing.T) {
 	dir := guest(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	out := &notifying{said: make(chan bool, 16)}
+	out := &notifying{written: make(chan bool, 16)}
 	go func() {
-		<-out.said
+		<-out.written
 		cancel()
 	}()
 	_, err := Run(ctx, dir,
@@ -156,11 +156,11 @@ func TestAnInterruptIsPassedOn(t *testing.T) {
 
 type notifying struct {
 	bytes.Buffer
-	said chan bool
+	written chan bool
 }
 
 func (n *notifying) Write(b []byte) (int, error) {
-	n.said <- true
+	n.written <- true
 	return n.Buffer.Write(b)
 }
 

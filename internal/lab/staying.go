@@ -27,9 +27,8 @@ func (NotUpError) Error() string {
 	return "no lab is up: plimsoll lab up brings one up, and plimsoll lab run needs none"
 }
 
-// Stay is the process of a lab that stays: it starts the machines, calls ready,
-// and ends them when it is told to by Down, when ctx ends, and when a machine
-// ends by itself.
+// Stay is the process of a lab that stays up. It starts the machines and calls ready. It ends the machines when Down
+// asks for it, when ctx ends, and when a machine ends by itself.
 func Stay(ctx context.Context, o Options, ready func(*Lab)) error {
 	l, err := Start(ctx, o, upName)
 	if errors.Is(err, os.ErrExist) {
@@ -39,13 +38,13 @@ func Stay(ctx context.Context, o Options, ready func(*Lab)) error {
 		return err
 	}
 	defer l.Close()
-	told, err := l.control()
+	requested, err := l.control()
 	if err != nil {
 		return err
 	}
 	ready(l)
 	select {
-	case <-told:
+	case <-requested:
 	case <-ctx.Done():
 	case <-l.Ended():
 		return errors.New(l.Why())
@@ -65,16 +64,16 @@ func (l *Lab) control() (<-chan struct{}, error) {
 		return nil, err
 	}
 	listener.(*net.UnixListener).SetUnlinkOnClose(false) // its directory is removed as a whole
-	told := make(chan struct{})
+	requested := make(chan struct{})
 	go func() {
 		conn, err := listener.Accept()
 		if err == nil {
 			_ = conn.Close() // nothing is said on it
 		}
 		_ = listener.Close() // once is enough
-		close(told)
+		close(requested)
 	}()
-	return told, nil
+	return requested, nil
 }
 
 // Up returns the directory of a machine of the lab that stays, or a NotUpError.
@@ -100,12 +99,12 @@ func Down(ctx context.Context, dir string) error {
 		return err
 	}
 	up := filepath.Join(dir, "vms", upName)
-	at, err := os.OpenFile(up, unix.O_PATH|unix.O_DIRECTORY, 0)
+	dirFD, err := os.OpenFile(up, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return err
 	}
-	defer at.Close()
-	conn, err := net.Dial("unix", fmt.Sprintf("/proc/self/fd/%d/%s", at.Fd(), controlFile))
+	defer dirFD.Close()
+	conn, err := net.Dial("unix", fmt.Sprintf("/proc/self/fd/%d/%s", dirFD.Fd(), controlFile))
 	if err != nil {
 		return fmt.Errorf("show the lab in %s to end: %w (is it still starting?)", up, err)
 	}

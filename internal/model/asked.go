@@ -32,12 +32,14 @@ func (m *Model) ParseMix(text string) (all []Tenant, err error) {
 		}
 		if given {
 			n, err := strconv.Atoi(number)
-			if err != nil || n < 1 || n > mostInstances {
+			if err != nil || n < 0 || n > mostInstances {
 				problems.InLine(0, fmt.Sprintf("the mix: %s: %q is no number of instances", name, number),
 					`write "C: 4" for four instances of C`)
 				continue
 			}
-			t.Count = n
+			if t.Count = n; n == 0 {
+				continue // for scripts, which write all classes
+			}
 		}
 		for _, other := range all {
 			if other.Class == name && other.Drive == t.Drive {
@@ -45,6 +47,9 @@ func (m *Model) ParseMix(text string) (all []Tenant, err error) {
 			}
 		}
 		all = append(all, t)
+	}
+	if len(problems) == 0 && len(all) == 0 {
+		problems.InLine(0, "the mix has no instance", `write "C: 4" for four instances of C`)
 	}
 	if len(problems) > 0 {
 		return nil, problems.Sorted().Within("")
@@ -54,9 +59,9 @@ func (m *Model) ParseMix(text string) (all []Tenant, err error) {
 
 // Over is a factor that a prediction is made over, and its values.
 type Over struct {
-	Factor string // "n", "clients" of each instance, or the key of a limit
-	Values []float64
-	Unit   string // "B", "B/s", "" for a bare number
+	Factor string    `json:"factor"` // "n", "clients" of each instance, or the key of a limit
+	Values []float64 `json:"values"`
+	Unit   string    `json:"unit"` // "B", "B/s", "" for a bare number
 }
 
 // steps is how many values there are of a limit from one to another.
@@ -95,8 +100,12 @@ func ParseOver(text string) (o Over, err error) {
 		}
 		*end.value, o.Unit = limitOf(l, o.Factor)
 	}
-	if !(low > 0 && high > low) {
-		return wrong("the second end is greater than the first")
+	switch {
+	case !(low > 0 && high >= low):
+		return wrong("an end is not above 0, or the second is less than the first")
+	case low == high:
+		o.Values = []float64{low}
+		return o, nil
 	}
 	for i := range steps {
 		o.Values = append(o.Values, low*math.Pow(high/low, float64(i)/(steps-1)))
@@ -223,7 +232,7 @@ func (m *Model) Speed(run *result.Run) (float64, error) {
 		}
 	}
 	if len(all) == 0 {
-		return 0, fmt.Errorf("run %s shows nothing of processors: it has no class of the model whose processor time was "+
+		return 0, fmt.Errorf("run %s does not show processor time: it has no class of the model whose processor time was "+
 			"measured. %s", run.ID, strings.Join(left, "; "))
 	}
 	return stats.Median(all), nil

@@ -109,7 +109,8 @@ func (m *Model) calibrate(f *Fitted, points []Point, drives []HostDrive) (c Cali
 	for i := range f.Drawn {
 		f.Drawn[i] = f.Drawn[i].paced(pace)
 	}
-	f.Check.Chosen = nil // it is of the host that the class was measured on
+	f.Check.Laws, f.Check.Trials = nil, nil // they are of the host that the class was measured on
+	f.calibrated = true
 	return c, nil
 }
 
@@ -122,6 +123,7 @@ func (p Params) paced(pace float64) Params {
 	if p.Locked != nil {
 		p.Locked = &Locked{by * p.Locked.Base, by * p.Locked.More}
 	}
+	p.Drive *= by
 	p.Tail = slices.Clone(p.Tail)
 	for i := range p.Tail {
 		p.Tail[i].Mean *= by

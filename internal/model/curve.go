@@ -128,7 +128,7 @@ func (m *Model) Section(ask Ask, c Curve) *section.Section {
 	case c.Over.Unit == "B/s":
 		x.Of = section.Bandwidth
 	}
-	t := section.Table{Caption: "predicted, not measured; intervals are of 90%", Columns: []section.Column{{Head: head},
+	t := section.Table{Caption: "predicted, not measured; intervals cover 90%", Columns: []section.Column{{Head: head},
 		{Head: "ops/s"}, {Head: "90% interval", Text: true, Drop: 2}, {Head: "mean"}, {Head: "p99"},
 		{Head: "interval of p99", Text: true, Drop: 1}, {Head: "binds", Text: true}, {Head: "mark", Text: true}}}
 	rates, waits := section.Series{Name: "predicted"}, section.Series{Name: "predicted"}
@@ -292,7 +292,7 @@ func (f *Fitted) Held() *section.Section {
 	}
 	return &section.Section{Title: f.Name + ": what was said of points that were left out",
 		Tables: []section.Table{t.Known()},
-		Figures: []section.Figure{{Title: "Said over measured", Note: "1 is what was measured; intervals are of 90%",
+		Figures: []section.Figure{{Title: "Said over measured", Note: "1 is what was measured; intervals cover 90%",
 			X: x, Y: section.Axis{Label: "said / measured",
 				Of: section.Times, Log: true},
 			Series: withMarks(inner, outer), Levels: []section.Level{{Class: section.Alone, Y: 1, Text: "what was measured"}},
@@ -349,7 +349,7 @@ func (w Worth) Between() string {
 
 // Sections show an answer: what each class would do, and what would help.
 func (a *Answer) Sections() []*section.Section {
-	t := section.Table{Caption: "predicted, not measured; intervals are of 90%", Columns: []section.Column{
+	t := section.Table{Caption: "predicted, not measured; intervals cover 90%", Columns: []section.Column{
 		{Head: "class", Text: true}, {Head: "instances"}, {Head: "memory each"}, {Head: "ops/s"},
 		{Head: "90% interval", Text: true, Drop: 2}, {Head: "mean"}, {Head: "p99"}, {Head: "interval of p99", Text: true,
 			Drop: 1}}}

@@ -123,14 +123,16 @@ func fitMiss(all []observation) Miss {
 	if len(all) == 0 || reads == 0 {
 		return level
 	}
-	best, lowest := level, math.Inf(1)
-	consider := func(c Miss, parameters float64) {
-		squares := 0.0
+	squaresOf := func(c Miss) (squares float64) {
 		for _, o := range all {
 			off := (c.At(o.x) - o.y) / (readsLeast + readsShare*o.y)
 			squares += o.weight * off * off
 		}
-		if squares += 2 * parameters; squares < lowest { // Akaike's criterion
+		return squares
+	}
+	best, lowest := level, math.Inf(1)
+	consider := func(c Miss, parameters float64) {
+		if squares := squaresOf(c) + 2*parameters; squares < lowest { // Akaike's criterion
 			best, lowest = c, squares
 		}
 	}
@@ -139,18 +141,44 @@ func fitMiss(all []observation) Miss {
 	if least == 0 || most <= least {
 		return best
 	}
-	for i := range sizesTried {
+	curve := func(i int, shape float64) Miss {
 		fits := least * math.Pow(4*most/least, float64(i+1)/sizesTried)
+		c := Miss{Fits: Number(fits), Shape: Number(shape)}
+		c.Floor, c.Scale = fitLevels(all, func(m float64) float64 { return math.Pow(max(0, 1-m/fits), shape) })
+		return c
+	}
+	for i := range sizesTried {
 		for shape := leastShape; shape <= mostShape; shape *= shapeStep {
-			c := Miss{Fits: Number(fits), Shape: Number(shape)}
-			c.Floor, c.Scale = fitLevels(all, func(m float64) float64 { return math.Pow(max(0, 1-m/fits), shape) })
 			parameters := 3.0
 			if math.Abs(shape-1) > 0.01 {
 				parameters = 4
 			}
-			if c.Scale > 0 {
+			if c := curve(i, shape); c.Scale > 0 {
 				consider(c, parameters)
 			}
+		}
+	}
+	if best.Scale == 0 {
+		return best
+	}
+	// Few sizes agree with many curves: the mean of them is taken, where the share of what fits that the least memory
+	// is may be any.
+	weights, mean, at := 0.0, 0.0, 0
+	for i := range sizesTried {
+		c := curve(i, float64(best.Shape))
+		if c.Fits == best.Fits {
+			at = i
+		}
+		if c.Scale > 0 {
+			part := least / float64(c.Fits)
+			w := part * math.Exp((squaresOf(best)-squaresOf(c))/2)
+			weights, mean = weights+w, mean+w*part
+		}
+	}
+	fits := least * weights / mean
+	if i := int(math.Round(sizesTried*math.Log(fits/least)/math.Log(4*most/least))) - 1; i > at+1 || i < at-1 {
+		if c := curve(max(i, 0), float64(best.Shape)); c.Scale > 0 {
+			return c
 		}
 	}
 	return best

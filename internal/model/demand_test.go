@@ -110,3 +110,16 @@ func TestLinesGoUp(t *testing.T) {
 		t.Errorf("%+v of nothing", got)
 	}
 }
+
+// One size of memory that is short agrees with curves that rise as steeply as one likes below it: the mean is taken.
+func TestOneShortSizeMakesNoSteepCurve(t *testing.T) {
+	short := []observation{{8e8, 0, 1}, {2.7e8, 0, 1}, {2.1e8, 0, 1}, {1.4e8, 0.35, 1}}
+	curve := fitMiss(short)
+	if at := curve.At(1.05e8); math.Abs(curve.At(1.4e8)/0.35-1) > 0.05 || curve.At(2.1e8) > 0.01 || at < 0.5 || at > 1.1 {
+		t.Errorf("%+v: %v reads at three quarters of the short size", curve, at)
+	}
+	known := append(slices.Clone(short), observation{1.2e8, 2.2, 1}) // which says that it is steep
+	if at := fitMiss(known).At(1.2e8); math.Abs(at/2.2-1) > 0.05 {
+		t.Errorf("%+v: %v", fitMiss(known), at)
+	}
+}

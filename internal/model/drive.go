@@ -23,11 +23,11 @@ type Drive struct {
 	Read  Side   `json:"read"`
 	Write Side   `json:"write"`
 
-	// Competes is how much a write takes of what reads could have: 1 where a drive that writes for half of
-	// its time reads for the other half, 0 where reads go on as if nothing was written, more where writes
-	// are worth more than their time.
+	// Competes is how much a write takes of what reads could have. It is 1 where a drive that writes for
+	// half of its time reads for the other half. It is 0 where reads go on as if nothing was written, and
+	// more than 1 where writes are worth more than their time.
 	Competes Number `json:"competes"`
-	Mixed    int    `json:"mixed_points"` // that told so; 0 where nobody knows
+	Mixed    int    `json:"mixed_points"` // from which that is known; 0 where it is not
 
 	Points []DrivePoint `json:"points,omitempty"`
 	Off    Number       `json:"off"` // of rates, as a standard deviation of the logarithm

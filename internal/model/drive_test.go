@@ -129,7 +129,7 @@ func onDrives() (*Model, HostKind) {
 		f := Fitted{Name: name, Drive: "slow", Params: Params{Reads: Miss{Floor: Number(reads), Shape: 1}, ReadBytes: 4096,
 			Writes: Writes{At1: Number(writes)}, WriteBytes: 4096,
 			CPU: Line{Base: 1e-4}, HostCPU: Line{Base: Number(math.NaN())},
-			Latency: Line{Base: 2e-4, More: 4e-4}, Late: Sharp{2, 6}, Reach: Reach{1, 1, 1}, Tail: Tail{{1e-3, 3}}}}
+			Latency: Line{Base: 2e-4, More: 4e-4}, Late: Sharp{2, 6}, Reach: Reach{1, 1, 1}, Tail: Tail{{Mean: 1e-3, Times: 3}}}}
 		for n := 1; n <= 4; n++ {
 			f.Points = append(f.Points, Point{Instances: n, Clients: 32, Host: Host{CPUs: 8, MemoryBytes: 8 << 30},
 				Units: []Unit{{Rate: 1400 * Number(n), Held: Number(n * 20 << 20), Fixed: Number(n * 12 << 20)}}})

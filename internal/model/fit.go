@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -34,7 +35,7 @@ type parameter struct {
 // searched are the parameters that no measurement gives directly. What is expected of
 // them holds them where points tell nothing.
 // Of memory of which only throughput tells, more is what it adds to an operation at most.
-func searched(calm, more float64, reads, locked bool) []parameter {
+func (p *Params) searched(calm, more float64, reads bool) []parameter {
 	all := []parameter{
 		{func(p *Params) *Number { return &p.Latency.Base }, calm, 1},
 		{func(p *Params) *Number { return &p.Late.Processors }, 2, 1},
@@ -46,10 +47,13 @@ func searched(calm, more float64, reads, locked bool) []parameter {
 	if reads {
 		all = append(all, parameter{func(p *Params) *Number { return &p.Latency.More }, more, 1.5})
 	}
-	if locked {
+	if p.Locked != nil {
 		all = append(all,
 			parameter{func(p *Params) *Number { return &p.Locked.Base }, calm / 10, 2},
 			parameter{func(p *Params) *Number { return &p.Locked.More }, calm / 100, 2})
+	}
+	if p.Drive > 0 {
+		all = append(all, parameter{func(p *Params) *Number { return &p.Drive }, float64(p.Drive), 1})
 	}
 	return all
 }
@@ -75,11 +79,13 @@ func fit(points []Point, start *Params) (Params, error) {
 			plural.Count(points[0].Clients*points[0].Instances, "client"), units.Latency(points[0].Think*1e9),
 			units.Rate(float64(points[0].Clients*points[0].Instances)/points[0].Think))
 	}
-	locked := start != nil && start.Locked != nil
-	if locked {
+	if start != nil && start.Locked != nil {
 		p.Locked = &Locked{}
 	}
-	all := searched(calm, more, reads, locked)
+	if start != nil && start.Drive > 0 {
+		p.Drive = min(p.fullDrive(points), start.Drive)
+	}
+	all := p.searched(calm, more, reads)
 	x := make([]float64, len(all))
 	for i, s := range all {
 		x[i] = math.Log(s.expect)
@@ -171,7 +177,7 @@ func weightOf(of Point) float64 {
 	for _, u := range of.Units {
 		logs = append(logs, math.Log(float64(u.Rate)))
 	}
-	variance := 0.05 * 0.05 // of one setup that nothing is held against
+	variance := usualNoise * usualNoise // of one setup that nothing is held against
 	if len(logs) > 1 {
 		variance = stat.Variance(logs, nil)
 	}
@@ -194,12 +200,39 @@ func demands(points []Point) (p Params) {
 	p.Inferred = len(counted) == 0
 	reads := func(of Point) float64 { return p.Reads.At(of.Memory()) }
 	p.CPU = fitLine(take(reads, func(u *Unit) *Number { return &u.CPU }))
+	p.CPUTimes = loadsOf(points, func(of Point) float64 {
+		return of.median(func(u *Unit) *Number { return &u.CPU }) / p.CPU.At(reads(of))
+	})
 	p.HostCPU = fitLine(take(reads, func(u *Unit) *Number { return &u.HostCPU }))
 	each := func(of Point) float64 { return of.Rate() / float64(of.Instances) }
 	p.Writes = fitWrites(take(each, func(u *Unit) *Number { return &u.Writes }))
 	p.ReadBytes = bytesPer(points, func(u *Unit) (float64, float64) { return float64(u.ReadBytes), float64(u.Reads) })
 	p.WriteBytes = bytesPer(points, func(u *Unit) (float64, float64) { return float64(u.WriteBytes), float64(u.Writes) })
 	return p
+}
+
+// leastLoad is how much clients change what an operation takes, as a logarithm, where that is no chance.
+const leastLoad = 0.1
+
+// loadsOf returns how many times as much of something as on average points say for each number of clients; nothing
+// where clients hardly change it.
+func loadsOf(points []Point, times func(Point) float64) (all []Load) {
+	logs := map[int][]float64{}
+	for _, of := range points {
+		if z := math.Log(times(of)); !math.IsNaN(z) && !math.IsInf(z, 0) {
+			logs[of.Clients] = append(logs[of.Clients], z)
+		}
+	}
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, clients := range slices.Sorted(maps.Keys(logs)) {
+		mean := stat.Mean(logs[clients], nil)
+		least, most = min(least, mean), max(most, mean)
+		all = append(all, Load{Number(clients), Number(math.Exp(mean))})
+	}
+	if !(most-least > leastLoad) {
+		return nil
+	}
+	return all
 }
 
 // inferReads fits what memory does to an operation where nobody counted reads, from how long clients
@@ -214,9 +247,9 @@ func (p *Params) inferReads(points []Point) (more float64) {
 		var all []observation
 		sizes := map[float64]bool{}
 		for _, q := range points {
-			alike := q
-			alike.Host.MemoryBytes, alike.Own.MemoryBytes = of.Host.MemoryBytes, of.Own.MemoryBytes
-			if sameHost(alike, of) && q.Instances == of.Instances && q.latency() > 0 && q.Memory() > 0 {
+			alike, at := q.position(), of.position()
+			alike.host.MemoryBytes, alike.own.MemoryBytes = at.host.MemoryBytes, at.own.MemoryBytes
+			if alike == at && q.latency() > 0 && q.Memory() > 0 {
 				sizes[q.Memory()] = true
 				all = append(all, observation{q.Memory(), q.latency(), math.Sqrt(float64(len(q.Units)))})
 			}
@@ -272,13 +305,13 @@ func tailOf(points []Point) (t Tail) {
 		mean := of.median(func(u *Unit) *Number { return &u.Mean })
 		p99 := of.median(func(u *Unit) *Number { return &u.P99 })
 		if mean > 0 && p99 > 0 {
-			t = append(t, Knot{Number(mean), Number(p99 / mean)})
+			t = append(t, Knot{Number(mean), Number(p99 / mean), Number(of.Others)})
 		}
 	}
 	return t
 }
 
-// redrawn returns points with setups drawn anew.
+// redrawn returns points with setups drawn again.
 func redrawn(points []Point, rng *rand.Rand) []Point {
 	out := slices.Clone(points)
 	for i := range out {

@@ -86,18 +86,17 @@ func (m *Model) fit(opt Options, observed []Observed, mixed []Together, told map
 		}
 		m.placePoints(&f)
 		var err error
-		if f.Params, err = fit(f.Points, nil); err != nil {
+		if f.Params, err = fitForm(f.Points); err != nil {
 			m.Left = append(m.Left, o.Class.Workload+": "+err.Error())
 			continue
 		}
-		f.Params = lockedWhereAsked(f.Points, f.Params)
 		m.Classes = append(m.Classes, f)
 	}
 	if len(m.Classes) == 0 && len(m.Drives) > 0 {
-		m.Left = append(m.Left, "drives alone say nothing of workloads: name a run of servers as well")
+		m.Left = append(m.Left, "drives alone do not show workloads: name a run of servers as well")
 	}
 	if len(m.Classes) == 0 {
-		return nil, fmt.Errorf("nothing in these runs can be fitted: %s", plural.And(m.Left))
+		return nil, fmt.Errorf("these runs cannot be fitted: %s", plural.And(m.Left))
 	}
 	named(m.Classes)
 	m.learn(opt.Seed, mixed)
@@ -114,6 +113,7 @@ const (
 // learn fits classes to their mixes as well, says how far each fit is known, and holds each mix against a fit to all
 // others.
 func (m *Model) learn(seed uint64, mixes []Together) {
+	m.shareDrive()
 	var classes []*Fitted
 	var params []Params
 	var points [][]Point
@@ -161,13 +161,17 @@ func (m *Model) learn(seed uint64, mixes []Together) {
 	})
 	for c, f := range classes {
 		f.Params = joint[c]
+		f.Params.Tail = tailOf(f.all())
 	}
 	for i, t := range mixes {
 		if whys[i] != "" {
 			m.Left = append(m.Left, whys[i])
 			continue
 		}
-		b := Beside{Run: t.Run, Mix: t.Mix}
+		b := Beside{Run: t.Run, Mix: t.Mix, Used: map[Resource]Number{}}
+		for _, u := range said[i][0].Said.Used {
+			b.Used[u.Resource] = max(b.Used[u.Resource], u.Share)
+		}
 		for _, r := range said[i] {
 			b.Tenants = append(b.Tenants, BesideTenant{r.Class, r.Instances, r.Seen, r.Said.Rate.Value})
 		}
@@ -217,7 +221,7 @@ func alikeMixes(a, b Together) bool {
 	})
 }
 
-// redrawnMixes returns mixes with setups drawn anew.
+// redrawnMixes returns mixes with setups drawn again.
 func redrawnMixes(mixes []Together, rng *rand.Rand) []Together {
 	out := slices.Clone(mixes)
 	for i := range out {
@@ -233,8 +237,13 @@ func redrawnMixes(mixes []Together, rng *rand.Rand) []Together {
 // besideOf returns what a class did in mixes with others, with the memory that it held there.
 func besideOf(c Class, mixes []Together) (all []Point) {
 	for _, t := range mixes {
+		clients := 0
+		for _, p := range t.Tenants {
+			clients += p.Instances * p.Clients
+		}
 		for _, p := range t.Tenants {
 			if p.Class == c {
+				p.Others = 1 - float64(p.Instances*p.Clients)/float64(clients)
 				p.Had = max(0, p.median(func(u *Unit) *Number { return &u.Held })/float64(p.Instances))
 				if math.IsNaN(p.Had) {
 					p.Had = 0

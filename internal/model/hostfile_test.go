@@ -57,7 +57,7 @@ func TestBadHostsAreRefused(t *testing.T) {
 		"drives:\n  a: {drive: fast, target: u}": {`h.yaml:2: `, `there is no target "u"`},
 		"drives:\n  a: {reed-iops: 4}":           {`unknown key "reed-iops"`, "read-iops"},
 		"drives:\n  a: {read-iops: -4}":          {"operations a second from 1"},
-		"targets:\n  t: {io-cpu: 5}":             {"add the unit: 5s"},
+		"targets:\n  t: {io-cpu: 5}":             {"add the unit: 5us"},
 		"[]":                                     {"h.yaml:1: the host is written as keys and values, not as a list"},
 		"drives: {a: fast, a: slow}":             {"drives of the host has a more than once"},
 		"drives: {[a]: fast}":                    {"a name in drives of the host is text, not a list"},

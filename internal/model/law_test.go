@@ -41,9 +41,9 @@ func TestTheLawThatDoesBetterAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := m.Classes[0].Check.Chosen
-	if c == nil || c.Law != GuntherLaw || c.MAPE > 0.001 || c.Network < 0.02 {
-		t.Fatalf("%+v of %+v", c, m.Classes[0].Check)
+	chosen := m.Classes[0].Check.Laws
+	if len(chosen) < 2 || chosen[0].Law != GuntherLaw || chosen[0].MAPE > 0.001 || chosen[0].Network < 0.02 {
+		t.Fatalf("%+v of %+v", chosen, m.Classes[0].Check)
 	}
 	host := m.Classes[0].Points[0].Host
 	ask := func(h Host, n int) Ask { return Ask{Host: h, Tenants: []Tenant{{Class: "A", Count: n, Think: -1}}} }
@@ -73,13 +73,11 @@ func TestTheLawThatDoesBetterAnswers(t *testing.T) {
 	}
 	other := host
 	other.CPUs = 4
-	curve, err := m.PredictOver(ask(other, 1), Over{Factor: "n", Values: []float64{1, 2}}, 0)
-	if err != nil || curve.Line != nil || !strings.Contains(curve.NoLine, string(GuntherLaw)) {
-		t.Fatalf("%+v, %v", curve, err)
-	}
-	a := curve.Answers[1].Answer
-	if a.Chosen != nil || !strings.Contains(strings.Join(a.Unknown, ""), string(GuntherLaw)) {
-		t.Errorf("%+v", a)
+	a, err := m.Predict(ask(other, 4)) // from the law on its host on as the network does, which knows nothing of CPUs
+	if err != nil || math.Abs(float64(a.Rate.Value)/byGunther(4)-1) > 0.15 ||
+		!strings.Contains(strings.Join(a.Unknown, ""),
+			"4 CPUs") {
+		t.Errorf("%+v, %v", a, err)
 	}
 
 	var text bytes.Buffer
@@ -89,7 +87,7 @@ func TestTheLawThatDoesBetterAnswers(t *testing.T) {
 	if _, err := Read(text.Bytes()); err != nil {
 		t.Error(err)
 	}
-	m.Classes[0].Check.Chosen.Law = "Moore's law"
+	m.Classes[0].Check.Laws[0].Law = "Moore's law"
 	text.Reset()
 	if err := m.Write(&text); err != nil {
 		t.Fatal(err)
@@ -131,7 +129,7 @@ func TestGoodFor(t *testing.T) {
 	}{
 		{[]Held{held(104, false), held(97, false), held(50, true)}, "within 4%; beyond: do not trust, up to 50% off."},
 		{[]Held{held(120, false), held(95, true)}, "do not trust, up to 20% off; beyond: within 5%."},
-		{[]Held{held(Number(math.NaN()), false)}, "nobody knows; beyond: nobody knows."},
+		{[]Held{held(Number(math.NaN()), false)}, "not known; beyond: not known."},
 	} {
 		f.Check.Held = c.held
 		if want := "1 to 8 instances, each with 640 MiB to 2 GiB of memory: " + c.want; f.GoodFor() != want {

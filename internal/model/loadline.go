@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -24,6 +23,9 @@ type LoadLine struct {
 	Law       Law    `json:"law,omitempty"` // whose it is; "" for the network of queues
 }
 
+// normalQuantile is how many standard deviations half of an interval is.
+const normalQuantile = 1.645
+
 // asMuch is the share of the most that is as much.
 const asMuch = 0.9
 
@@ -43,11 +45,10 @@ func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err e
 	}
 	q := m.newQuestion(ask, []*Fitted{f})
 	if limit > 0 && len(f.Params.Tail) == 0 {
-		return line, fmt.Errorf("no point of %s has a p99, so nobody knows which numbers meet an objective of it", f.Name)
+		return line, fmt.Errorf("no p99 of %s was measured, so an objective of p99 cannot be applied", f.Name)
 	}
 	t := &ask.Tenants[0]
 	t.ask(f)
-	why := ""
 	of := func(params func(*Fitted) *Params, off func(in instances) float64) (carried, peak int, ok bool) {
 		rates, within := make([]float64, most), make([]bool, most)
 		for n := range most {
@@ -61,13 +62,14 @@ func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err e
 			}
 			in := o.in[0]
 			rates[n] = o.rates[0] * math.Exp(off(in))
-			law, lawful, without := f.lawful(in, ask.Host, distance(f.all(), &f.Params, in))
-			if why = cmp.Or(why, without); lawful {
-				rates[n] = float64(law.Value) * math.Exp(off(in))
-				line.Law = f.Check.Chosen.Law
+			p := params(f)
+			r := f.reading(p, in.position(), math.Log(o.rates[0]), f.measured(p), 0, -1)
+			rates[n] *= math.Exp(r.more)
+			if r.chosen != nil {
+				line.Law = r.law
 			}
 			mean := max(0, in.clients*in.count/rates[n]-in.think)
-			within[n] = !(limit > 0) || mean*params(f).Tail.At(mean) <= limit
+			within[n] = !(limit > 0) || mean*params(f).Tail.At(mean, 0) <= limit
 		}
 		top := 0.0
 		for n, r := range rates {
@@ -90,23 +92,22 @@ func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err e
 		// What the form itself gets wrong it gets wrong at each number anew.
 		rng := rand.New(rand.NewPCG(m.Seed, uint64(d)))
 		c, p, ok := of(func(f *Fitted) *Params { return f.draw(d) }, func(in instances) float64 {
-			between, beyond := f.Check.Between.Off, f.Check.Beyond.Off
-			if c := f.Check.Chosen; c != nil {
-				between, beyond = c.Between, c.Beyond
+			p := &f.Params
+			far := f.distance(p, in)
+			off := float64(f.Check.Between.Off)
+			if far > 0 {
+				off = float64(f.Check.Beyond.Off)
 			}
-			if distance(f.all(), &f.Params, in) > 0 {
-				between = beyond
+			if r := f.reading(p, in.position(), 0, f.measured(p), far, -1); r.chosen != nil {
+				off = (r.high - r.low) / 2 / normalQuantile
 			}
-			return float64(between) * rng.NormFloat64()
+			return off * rng.NormFloat64()
 		})
 		solved = solved && ok
 		carried, peaks = append(carried, float64(c)), append(peaks, float64(p))
 	}
 	if !solved {
 		return line, &noLoadLine{errUnsolved.Error()}
-	}
-	if why != "" {
-		return line, &noLoadLine{why}
 	}
 	between := func(all []float64, best int) (low, high int) {
 		slices.Sort(all)

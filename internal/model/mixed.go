@@ -150,8 +150,8 @@ func (p *Params) search(off func() float64, most int) (Params, float64) {
 		own := *p.Locked // which no other shares
 		p.Locked = &own
 	}
-	all := searched(float64(p.Latency.Base), math.Max(float64(p.Latency.More), 300e-6),
-		p.Reads.Scale > 0 || p.Reads.Floor > 0, p.Locked != nil)
+	all := p.searched(float64(p.Latency.Base), math.Max(float64(p.Latency.More), 300e-6),
+		p.Reads.Scale > 0 || p.Reads.Floor > 0)
 	for i := range all {
 		if now := float64(*all[i].of(p)); now > 0 {
 			all[i].expect = now

@@ -14,8 +14,9 @@ import (
 )
 
 // SchemaVersion is the version of a model's file. It grows when a field changes its
-// meaning or goes away. Version 1 knew no reads that are inferred, and version 2 no drives; both are read as well.
-const SchemaVersion = 3
+// meaning or goes away. Version 1 knew no reads that are inferred, and version 2 no drives; version 3 had
+// one law for all axes, which is not read.
+const SchemaVersion = 4
 
 const oldestSchema = 1
 
@@ -43,6 +44,8 @@ type Beside struct {
 	Run     string         `json:"run"`
 	Mix     string         `json:"mix"`
 	Tenants []BesideTenant `json:"tenants"`
+
+	Used map[Resource]Number `json:"used,omitempty"` // share of what all together use of each resource, as was said
 }
 
 // BesideTenant is one class of them.
@@ -73,6 +76,8 @@ type Fitted struct {
 	Check  Check    `json:"check"`
 	Points []Point  `json:"points"`
 	Mixed  []Point  `json:"mixed_points,omitempty"` // beside instances of other classes
+
+	calibrated bool // Params are of another host than its points
 
 	holds *holding // looked up once; nil for not yet
 }
@@ -118,7 +123,7 @@ func Read(text []byte) (*Model, error) {
 	case err != nil, head.Kind != kind:
 		return nil, notAModel()
 	case head.Schema < oldestSchema || head.Schema > SchemaVersion:
-		return nil, fmt.Errorf("it is a model of version %d, and this program reads versions %d to %d: fit it anew",
+		return nil, fmt.Errorf("it is a model of version %d, and this program reads versions %d to %d: fit it again",
 			head.Schema, oldestSchema, SchemaVersion)
 	}
 	m := &Model{}
@@ -152,8 +157,15 @@ func Read(text []byte) (*Model, error) {
 		if !(c.Check.Between.Off >= 0) || !(c.Check.Beyond.Off >= 0) {
 			wrong("an error is below 0")
 		}
-		if l := c.Check.Chosen; l != nil && (!slices.Contains(laws[:], l.Law) || !(l.Between >= 0) || !(l.Beyond >= 0)) {
-			wrong("%q is no law, or an error of it is below 0", l.Law)
+		for _, l := range c.Check.Laws {
+			if !slices.Contains(laws[:], l.Law) || !(l.MAPE >= 0) {
+				wrong("%q is no law, or an error of it is below 0", l.Law)
+			}
+		}
+		for j, t := range c.Check.Trials {
+			if len(t.Off) != len(laws) || !(t.Distance >= 0) {
+				wrong("trial %d: there are %d laws, and distances are not below 0", j+1, len(laws))
+			}
 		}
 	}
 	drives := map[string]bool{"": true}
@@ -167,7 +179,7 @@ func Read(text []byte) (*Model, error) {
 	}
 	for _, c := range m.Classes {
 		if !drives[c.Drive] {
-			problems = append(problems, fmt.Errorf("class %q: it stands on %q, which is no drive", c.Name, c.Drive))
+			problems = append(problems, fmt.Errorf("class %q: its drive %q is unknown", c.Name, c.Drive))
 		}
 	}
 	for i, b := range m.Beside {
@@ -203,6 +215,7 @@ func (p *Params) impossible() string {
 		{"bytes_per_write", p.WriteBytes, 0, 1e12}, {"latency_seconds.base", p.Latency.Base, 1e-12, 1e6},
 		{"latency_seconds.more", p.Latency.More, 0, 1e6}, {"sharpness.processors", p.Late.Processors, 1e-6, 1e6},
 		{"sharpness.device", p.Late.Device, 1e-6, 1e6}, {"reach.machine", p.Reach.Machine, 0.01, 100},
+		{"drive_seconds", p.Drive, 0, 1e6},
 		{"reach.reads", p.Reach.Reads, 0.01, 100}, {"reach.writes", p.Reach.Writes, 0.01, 100},
 	} {
 		if v := float64(of.value); !(v >= of.least && v <= of.most) {
@@ -217,6 +230,11 @@ func (p *Params) impossible() string {
 	if l := p.Locked; l != nil && !(l.Base >= 0 && l.Base <= 1e6 && l.More >= 0 && l.More <= 1e6) {
 		return "locked is below 0, or out of all bounds"
 	}
+	for i, l := range p.CPUTimes {
+		if !(l.Clients > 0 && l.Times > 0 && l.Times < 1e9) || i > 0 && !(l.Clients > p.CPUTimes[i-1].Clients) {
+			return "cpu_times do not rise over clients"
+		}
+	}
 	for i, k := range p.Reads.Times {
 		if !(k.Memory > 0 && k.Times >= 1 && k.Memory < 1e18 && k.Times < 1e9) ||
 			i > 0 && !(k.Memory > p.Reads.Times[i-1].Memory && k.Times <= p.Reads.Times[i-1].Times) {
@@ -227,7 +245,8 @@ func (p *Params) impossible() string {
 		return "reads.times do not fall over memory"
 	}
 	for _, k := range p.Tail {
-		if !(k.Mean > 0 && k.Times > 0) || math.IsInf(float64(k.Mean), 0) || math.IsInf(float64(k.Times), 0) {
+		if !(k.Mean > 0 && k.Times > 0 && k.Others >= 0 && k.Others <= 1) ||
+			math.IsInf(float64(k.Mean), 0) || math.IsInf(float64(k.Times), 0) {
 			return "a latency is not above 0"
 		}
 	}

@@ -191,7 +191,7 @@ func TestWhatNobodyKnowsIsRefused(t *testing.T) {
 	if err := ask(4, "C"); err != nil {
 		t.Errorf("what was measured: %v", err)
 	}
-	if err := ask(8, "C"); err == nil || !strings.Contains(err.Error(), "nobody knows what C does with 125 MiB") {
+	if err := ask(8, "C"); err == nil || !strings.Contains(err.Error(), "it is not known what C does with 125 MiB") {
 		t.Errorf("memory that nobody saw run out: %v", err)
 	}
 	if err := ask(4, "D"); err == nil || !strings.Contains(err.Error(), "it was fitted to C") {
@@ -234,7 +234,7 @@ func said(t *testing.T, of string, err error, want string) {
 func TestMixesAndFactorsAreRead(t *testing.T) {
 	m := density(t)
 	for text, want := range map[string]string{
-		"C: 4": "", "C": "", " C :2 ": "", "D: 4": "knows no", "C: x": "no number", "C: 0": "no number", "": "knows no",
+		"C: 4": "", "C": "", " C :2 ": "", "D: 4": "knows no", "C: x": "no number", "C: 0": "no instance", "": "knows no",
 		"C: 1, C: 2": "names C twice", "C: 99999999999999999999": "no number", "C: -1": "no number",
 	} {
 		_, err := m.ParseMix(text)
@@ -242,8 +242,9 @@ func TestMixesAndFactorsAreRead(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"n=1..16": "", "memory=1GiB..8GiB": "", "cpus=0.5..4": "", "read-iops=1000..1000000": "", "n=4": "two ends",
-		"n=0..4": "whole", "n=8..4": "whole", "n=1..99999": "whole", "colour=1..2": "colour", "memory=8GiB..1GiB": "greater",
-		"cpuset=0..3": "greater", "memory=x..y": "takes a size",
+		"n=0..4": "whole", "n=8..4": "whole", "n=1..99999": "whole", "colour=1..2": "colour", "memory=8GiB..1GiB": "less",
+		"iops=8000..8000": "",
+		"cpuset=0..3":     "less", "memory=x..y": "takes a size",
 	} {
 		_, err := model.ParseOver(text)
 		said(t, "over "+text, err, want)

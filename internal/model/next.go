@@ -14,7 +14,6 @@ import (
 	"plimsoll/internal/result/imports/points"
 	"plimsoll/internal/units"
 	"plimsoll/internal/units/plural"
-	"plimsoll/internal/workload"
 )
 
 // Next is the run that would tell most about a question for its time.
@@ -50,10 +49,12 @@ func (m *Model) Next(ask Ask) (best Next, err error) {
 		return best, err
 	}
 	var classes []*Fitted
-	for _, t := range ask.Tenants {
+	ask.Tenants = slices.Clone(ask.Tenants)
+	for i, t := range ask.Tenants {
 		f, _ := m.Find(t.Class) // Predict found it
+		ask.Tenants[i].ask(f)
 		if f.Kind == "" || f.Kind == points.Kind || f.Line == "" {
-			return best, fmt.Errorf("%s was imported, or measured by an older version: nothing shows how to run it", f.Name)
+			return best, fmt.Errorf("%s was imported, or measured by an older version: how to run it is not known", f.Name)
 		}
 		classes = append(classes, f)
 	}
@@ -74,6 +75,9 @@ func (m *Model) Next(ask Ask) (best Next, err error) {
 			off = leastOff // it is measured, and no form is asked
 		}
 		left := around(1, math.Sqrt(variance*(1-explained)), off, points)
+		if len(classes) == 1 {
+			left = q.withLevel(at)
+		}
 		c.After = Number(width(left))
 		c.Before = Number(before)
 		gain := math.Log(before) - math.Log(float64(c.After))
@@ -98,6 +102,22 @@ func (m *Model) Next(ask Ask) (best Next, err error) {
 			"or ask about something else")
 	}
 	return best, nil
+}
+
+// withLevel returns what is asked of one class as it would be known once a point was a level, too.
+func (q question) withLevel(at Ask) Estimate {
+	f := *q.classes[0]
+	t := at.Tenants[0]
+	p := Point{Instances: t.Count, Clients: t.Clients, Think: t.Think, Host: at.Host, Own: t.Own}
+	if on := f.Points[0].on; on != nil {
+		p.on = &HostKind{at.Host, on.Drives}
+	}
+	p.Units = []Unit{{Rate: Number(f.Params.rate(&p))}}
+	f.Points = append(slices.Clip(f.Points), p)
+	o := q.outcome(func(f *Fitted) *Params { return &f.Params }, q.ask.Kind())
+	r := f.reading(&f.Params, o.in[0].position(), math.Log(o.total()), f.measured(&f.Params),
+		f.distance(&f.Params, o.in[0]), -1)
+	return r.estimate()
 }
 
 // width is an interval's upper end over its lower one; NaN where it is not known.
@@ -135,7 +155,9 @@ func (m *Model) offWith(q question, classes []*Fitted, with question, at Ask) (o
 		if len(classes) > 1 {
 			p.Had = in.memory
 		}
-		far := distance(append(f.all(), p), &f.Params, best.in[i])
+		with := *f
+		with.Points = append(slices.Clip(f.Points), p)
+		far := with.distance(&f.Params, best.in[i])
 		e := f.Check.Between
 		if far > 0 {
 			e = f.Check.Beyond
@@ -144,7 +166,7 @@ func (m *Model) offWith(q question, classes []*Fitted, with question, at Ask) (o
 		off, points = max(off, float64(e.Off)), min(points, max(2, e.Points))
 	}
 	if len(classes) > 1 {
-		together, n := m.together(q.ask.Tenants)
+		together, n, _ := m.together(q.ask.Tenants)
 		if n == 0 { // it would be known, and likely no more than what classes alone are off
 			together = off
 		}
@@ -219,7 +241,7 @@ func (n Next) WriteExperiment(w io.Writer) error {
 		if f.Levels {
 			fmt.Fprintf(&b, "      threads: %d\n", n.Tenants[i].Clients)
 		}
-		for line := range strings.Lines(strings.TrimRight(workload.DeclaredWithUnits(f.Declared), "\n") + "\n") {
+		for line := range strings.Lines(strings.TrimRight(f.Declared, "\n") + "\n") {
 			b.WriteString("      " + line)
 		}
 	}

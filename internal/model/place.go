@@ -23,6 +23,9 @@ type instances struct {
 	held  float64 // the most that one was seen to hold
 }
 
+// onDrive reports whether it is known on which drive instances stand.
+func (in *instances) onDrive() bool { return in.drive >= 0 && in.drive < len(in.host.Drives) }
+
 // station is where operations wait, and whose it is.
 type station struct {
 	of   Resource
@@ -57,7 +60,8 @@ type sharedTarget struct {
 }
 
 // The stations of each host come first, in this order.
-var ofHost = [...]Resource{Processors, Machine, Reads, Writings, ReadBytes, WriteBytes, IOs, IOBytes, Network, Network}
+var ofHost = [...]Resource{Processors, Machine, Reads, Writings, ReadBytes, WriteBytes, IOs, IOBytes, Network, Network,
+	Drives}
 
 const (
 	atProcessors = iota
@@ -70,6 +74,7 @@ const (
 	atIOBytes
 	atNetworkIn
 	atNetworkOut
+	atDrive
 )
 
 // lay makes the network of instances on so many hosts.
@@ -124,7 +129,7 @@ func (n *network) place(in *instances) flow { return n.reading(in, in.params.Rea
 func (n *network) reading(in *instances, reads float64) flow {
 	p, h := in.params, &in.host.Host
 	speed := h.speed()
-	cpu, hostCPU := p.CPU.At(reads)/speed, p.HostCPU.At(reads)/speed
+	cpu, hostCPU := p.CPU.At(reads)*loadAt(p.CPUTimes, in.clients)/speed, p.HostCPU.At(reads)/speed
 	counted := reads
 	if p.Inferred {
 		counted = 0
@@ -151,8 +156,10 @@ func (n *network) reading(in *instances, reads float64) flow {
 		n.private(Inside, in.at, lockLate, in.count, p.Locked.With(in.clients), 0)
 	}
 
-	if in.drive >= 0 && in.drive < len(in.host.Drives) {
+	if in.onDrive() {
 		n.serve(in, &in.host.Drives[in.drive], counted, readBytes, writeBytes)
+	} else {
+		n.add(first+atDrive, device, 1, counted*float64(p.Drive), float64(p.Drive))
 	}
 	base := math.Inf(-1)
 	lines, count := in.alone()
@@ -177,7 +184,7 @@ func (in *instances) alone() (lines [3]Line, n int) {
 			lines[1], n = Line{p.Latency.Base / speed, p.Latency.More / speed}, 2
 		}
 	}
-	if in.drive >= 0 && in.drive < len(in.host.Drives) {
+	if in.onDrive() {
 		d := &in.host.Drives[in.drive]
 		if in.stood != nil {
 			for i := range n {

@@ -29,6 +29,8 @@ type Point struct {
 	// Had is the memory that an instance had beside those of other classes: what it held. 0 where it was alone.
 	Had float64 `json:"had_bytes,omitempty"`
 
+	Others float64 `json:"others,omitempty"` // share of the clients on the host that were of other classes
+
 	Units []Unit `json:"units"` // one for each setup
 
 	on *HostKind // the host with the drive that it stood on, where that is known
@@ -144,6 +146,16 @@ func (p Point) latency() float64 {
 
 // Rate is the median of operations per second over setups.
 func (p Point) Rate() float64 { return p.median(func(u *Unit) *Number { return &u.Rate }) }
+
+// Counts reports whether a point says how much of a resource an operation takes.
+func (f *Fitted) Counts(of Resource) bool {
+	field := map[Resource]func(*Unit) *Number{
+		Processors: func(u *Unit) *Number { return &u.CPU },
+		Reads:      func(u *Unit) *Number { return &u.Reads }, ReadBytes: func(u *Unit) *Number { return &u.ReadBytes },
+		Writings: func(u *Unit) *Number { return &u.Writes }, WriteBytes: func(u *Unit) *Number { return &u.WriteBytes },
+	}[of]
+	return field != nil && slices.ContainsFunc(f.Points, func(p Point) bool { return !math.IsNaN(p.median(field)) })
+}
 
 // Class names what the same parameters are fitted to: a workload on a stack.
 type Class struct {
@@ -276,7 +288,7 @@ func classOf(run *result.Run, of result.Tenant, stack string) (c Class, clients 
 	}
 	if l, ok := ycsb.LoadOf(w.Declared); ok && w.Kind != fio.Kind.Name {
 		if l.Open {
-			return c, 0, 0, workload + " begins operations at a rate, whatever is done: nothing shows what it could do"
+			return c, 0, 0, workload + " begins operations at a rate: the most that it could do is not known"
 		}
 		return c, l.Clients, l.Think.Seconds(), ""
 	}
@@ -335,6 +347,28 @@ func unitsOf(cells runview.Cells, at result.Point, tenant string) []Unit {
 	return all
 }
 
+// distinct returns units without those that are equal to an earlier one in all that is known: a table that was imported
+// twice, or a row that is there twice, measured nothing new.
+func distinct(units []Unit) (some []Unit) {
+	for _, u := range units {
+		if !slices.ContainsFunc(some, func(v Unit) bool { return u.equal(&v) }) {
+			some = append(some, u)
+		}
+	}
+	return some
+}
+
+// equal reports whether two setups measured the same.
+func (u *Unit) equal(v *Unit) bool {
+	for _, n := range numbers {
+		a, b := float64(*n.field(u)), float64(*n.field(v))
+		if a != b && !(math.IsNaN(a) && math.IsNaN(b)) {
+			return false
+		}
+	}
+	return true
+}
+
 // Merged returns points of which no two have the same instances on the same host: their
 // setups are one point's.
 func Merged(points []Point) (all []Point) {
@@ -343,8 +377,9 @@ func Merged(points []Point) (all []Point) {
 			return q.Instances == p.Instances && q.Host == p.Host && q.Own == p.Own && q.Clients == p.Clients &&
 				q.Think == p.Think
 		}
+		p.Units = distinct(p.Units)
 		if i := slices.IndexFunc(all, same); i >= 0 {
-			all[i].Units = append(slices.Clip(all[i].Units), p.Units...)
+			all[i].Units = distinct(append(slices.Clip(all[i].Units), p.Units...))
 			if !slices.Contains(strings.Fields(all[i].Run), p.Run) {
 				all[i].Run += " " + p.Run
 			}

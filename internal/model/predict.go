@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -18,13 +19,13 @@ import (
 
 // Tenant is some instances of a class that are asked about.
 type Tenant struct {
-	Class string
-	Count int
-	Drive string        // of the host's, on which they stand; "" for the first that it has
-	Own   result.Limits // of each
+	Class string        `json:"class"`
+	Count int           `json:"count"`
+	Drive string        `json:"drive,omitempty"` // of the host's, on which they stand; "" for the first that it has
+	Own   result.Limits `json:"limits,omitzero"` // of each
 
-	Clients int     // of each; 0 for as many as were measured
-	Think   float64 // s; below 0 for as long as was measured
+	Clients int     `json:"clients"`       // of each; 0 for as many as were measured
+	Think   float64 `json:"think_seconds"` // below 0 for as long as was measured
 }
 
 // ask notes the clients of a class and their thinking, where the question names none.
@@ -57,7 +58,7 @@ type Answer struct {
 	BindsName string   `json:"binds_name,omitempty"` // of a drive or target
 	Worth     []Worth  `json:"worth"`                // of each resource, most first
 	Used      []Use    `json:"used"`                 // of what is limited
-	Unknown   []string `json:"unknown,omitempty"`    // what plays no part in it, since points do not tell
+	Unknown   []string `json:"unknown,omitempty"`    // what plays no part in it, since no point shows it
 	Outside   []string `json:"outside,omitempty"`    // why it lies outside of what was measured: extrapolated
 	Memories  []Number `json:"memories,omitempty"`   // of an instance of each tenant, bytes
 
@@ -93,8 +94,41 @@ type Use struct {
 // Predict answers a question. The error says what the model knows nothing of, and which
 // run would teach it.
 func (m *Model) Predict(ask Ask) (*Answer, error) {
+	ask.Tenants = slices.Clone(ask.Tenants)
+	classes, err := m.asked(ask)
+	if err != nil {
+		return nil, err
+	}
+	merged, at := m.mergeTwins(ask, classes)
+	if len(merged.Tenants) == len(ask.Tenants) {
+		return m.answer(ask, classes)
+	}
+	var some []*Fitted
+	for _, t := range merged.Tenants {
+		f, _ := m.Find(t.Class) // asked found it
+		some = append(some, f)
+	}
+	a, err := m.answer(merged, some)
+	if err != nil {
+		return nil, err
+	}
+	tenants, memories := a.Tenants, a.Memories
+	a.Tenants, a.Memories = nil, nil
+	for i, t := range ask.Tenants {
+		whole := tenants[at[i]]
+		share := Number(t.Count) / Number(whole.Count)
+		whole.Class, whole.Count = t.Class, t.Count
+		whole.Rate = Estimate{share * whole.Rate.Value, share * whole.Rate.Low, share * whole.Rate.High}
+		a.Tenants, a.Memories = append(a.Tenants, whole), append(a.Memories, memories[at[i]])
+	}
+	return a, nil
+}
+
+// asked returns the class of each tenant, and notes its clients where the question names none. The error has all
+// problems.
+func (m *Model) asked(ask Ask) ([]*Fitted, error) {
 	if len(ask.Tenants) == 0 {
-		return nil, errors.New("nothing is asked about: name classes and how many of each, such as C: 4")
+		return nil, errors.New("no class is named: name classes and how many of each, such as C: 4")
 	}
 	var problems []error
 	classes := make([]*Fitted, len(ask.Tenants))
@@ -114,9 +148,57 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 			problems = append(problems, fmt.Errorf("%s: the host has no drive %q", t.Class, t.Drive))
 		}
 	}
-	if len(problems) > 0 {
-		return nil, errors.Join(problems...)
+	return classes, errors.Join(problems...)
+}
+
+// mergeTwins returns the question with one tenant for those whose classes measured the same: what they do is no matter
+// of their names. at has the tenant of each.
+func (m *Model) mergeTwins(ask Ask, classes []*Fitted) (merged Ask, at []int) {
+	merged = ask
+	merged.Tenants = nil
+	var of []*Fitted
+	for i, t := range ask.Tenants {
+		k := 0
+		for k < len(of) {
+			u := &merged.Tenants[k]
+			if u.Own == t.Own && u.Clients == t.Clients && u.Think == t.Think && of[k].twin(classes[i]) &&
+				ask.Kind().driveAt(u.Drive) == ask.Kind().driveAt(t.Drive) {
+				break
+			}
+			k++
+		}
+		if k == len(of) {
+			merged.Tenants, of = append(merged.Tenants, t), append(of, classes[i])
+		} else {
+			merged.Tenants[k].Count += t.Count
+		}
+		at = append(at, k)
 	}
+	return merged, at
+}
+
+// twin reports whether two classes have the same measurements alone, and none with others.
+func (f *Fitted) twin(g *Fitted) bool {
+	if f == g {
+		return true
+	}
+	if a, b := fmt.Sprint(f.Params), fmt.Sprint(g.Params); a != b {
+		return false
+	}
+	if len(f.Points) != len(g.Points) || len(f.Mixed)+len(g.Mixed) > 0 || f.Drive != g.Drive {
+		return false
+	}
+	for i := range f.Points {
+		p, q := &f.Points[i], &g.Points[i]
+		if p.position() != q.position() || !slices.EqualFunc(p.Units, q.Units, func(a, b Unit) bool { return a.equal(&b) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// answer answers a question about classes that are not the same.
+func (m *Model) answer(ask Ask, classes []*Fitted) (*Answer, error) {
 	q := m.newQuestion(ask, classes)
 	if why := q.overfull(); why != "" {
 		return nil, errors.New(why)
@@ -129,85 +211,21 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 	for _, memory := range best.memories {
 		a.Memories = append(a.Memories, Number(memory))
 	}
-	for i, f := range classes {
-		if why := f.unknown(best.in[i]); why != "" {
-			problems = append(problems, errors.New(why))
-		}
-	}
-	if len(problems) > 0 {
-		return nil, errors.Join(problems...)
-	}
-	for _, f := range classes {
-		if f.Params.Inferred && ask.Host.Read != f.Measured().Read {
-			a.Unknown = append(a.Unknown, fmt.Sprintf("how often %s reads the device, which no point says: other reads a "+
-				"second change nothing here. Points with a column `reads`, or a `plimsoll run` of it, would show", f.Name))
-		}
-	}
-	for i, f := range classes {
-		if why := q.unlikeDrive(i, f); why != "" {
-			a.Unknown = append(a.Unknown, why)
-		}
-	}
-	off, points := 0.0, math.MaxInt
-	var lawful Estimate
-	for i, f := range classes {
-		far := distance(f.all(), &f.Params, best.in[i])
-		e := f.Check.Between
-		if far > 0 {
-			e = f.Check.Beyond
-			// Twice as far is twice as uncertain.
-			e.Off *= Number(1 + far/math.Ln2)
-			why := f.outside(best.in[i])
-			if !slices.Contains(a.Outside, why) { // tenants of one class have the same reason
-				a.Outside = append(a.Outside, why)
-			}
-		}
-		off, points = max(off, float64(e.Off)), min(points, max(2, e.Points))
-		if len(classes) == 1 {
-			var ok bool
-			var why string
-			if lawful, ok, why = f.lawful(best.in[i], ask.Host, far); ok {
-				a.Chosen = f.Check.Chosen
-			} else if why != "" {
-				a.Unknown = append(a.Unknown, "what would be nearer: "+why)
-			}
-		}
-	}
-	if len(classes) > 1 {
-		// They may disturb each other in ways that none of them shows alone.
-		together, seen := m.together(ask.Tenants)
-		if seen == 0 {
-			a.Unknown = append(a.Unknown, notTogether(ask.Tenants))
-		}
-		off, points = math.Hypot(off, together), min(points, max(2, seen))
+	if err := q.gaps(a, best); err != nil {
+		return nil, err
 	}
 	drawn := make([]outcome, draws)
 	for d := range drawn {
 		drawn[d] = q.outcome(func(f *Fitted) *Params { return f.draw(d) }, ask.Kind())
 	}
 	if slices.ContainsFunc(drawn, func(o outcome) bool { return !o.solved }) {
-		a.Unknown = append(a.Unknown, "how wide the intervals are: with setups drawn anew, "+noSolution)
+		a.Unknown = append(a.Unknown, "how wide the intervals are: with setups drawn again, "+noSolution)
 	}
-	estimate := func(of func(outcome) float64, more float64) Estimate {
-		var logs []float64
-		for _, o := range drawn {
-			logs = append(logs, math.Log(of(o)))
-		}
-		return around(of(best), stat.StdDev(logs, nil), math.Hypot(off, more), points)
-	}
-	a.Rate = estimate(outcome.total, 0)
-	if a.Chosen != nil {
-		said := a.Rate
-		a.Network, a.Rate = &said, lawful
-	}
+	rates := m.rates(a, q, best, drawn)
 	for i, f := range classes {
-		t := TenantAnswer{Class: ask.Tenants[i].Class, Count: ask.Tenants[i].Count}
-		t.Rate = a.Rate
-		if len(classes) > 1 {
-			t.Rate = estimate(func(o outcome) float64 { return o.rates[i] }, 0)
-		}
+		t := TenantAnswer{Class: ask.Tenants[i].Class, Count: ask.Tenants[i].Count, Rate: rates[i]}
 		t.Mean = latencyOf(t.Rate, best.in[i])
-		t.P99 = f.tail(t.Mean)
+		t.P99 = f.tail(t.Mean, best.in[i], best.others(f, classes))
 		a.Tenants = append(a.Tenants, t)
 	}
 	var unsolved []string
@@ -217,6 +235,240 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 	}
 	a.Binds, a.BindsName = bindingOf(a)
 	return a, nil
+}
+
+// gaps notes what nobody knows of what is asked; the error is of what cannot be said at all.
+func (q question) gaps(a *Answer, best outcome) error {
+	var problems []error
+	for i, f := range q.classes {
+		if why := f.unknown(best.in[i]); why != "" {
+			problems = append(problems, errors.New(why))
+		}
+		why, refused := f.uncounted(best.in[i])
+		switch {
+		case refused:
+			problems = append(problems, errors.New(why))
+		case why != "":
+			a.Unknown = append(a.Unknown, why)
+		}
+	}
+	if len(problems) > 0 {
+		return errors.Join(problems...)
+	}
+	for i, f := range q.classes {
+		if why := q.unlikeDrive(i, f); why != "" {
+			a.Unknown = append(a.Unknown, why)
+		}
+		if len(q.classes) > 1 && uncountedBytes(best.in[i]) && best.short() {
+			a.Unknown = append(a.Unknown, fmt.Sprintf("how many bytes %s reads for an operation, which says who loses how much "+
+				"of the memory: all reads are taken for as large. A column `read-bytes` would show", f.Name))
+		}
+	}
+	return nil
+}
+
+// rates returns the rate of each tenant with its interval, and notes that of all.
+func (m *Model) rates(a *Answer, q question, best outcome, drawn []outcome) []Estimate {
+	off, points := 0.0, math.MaxInt
+	outside := make([]float64, len(q.classes))
+	busy := m.busier(q, best)
+	for i, f := range q.classes {
+		outside[i] = max(f.distance(&f.Params, best.in[i]), busy)
+		at := best.in[i].position()
+		e := f.Check.Between
+		if outside[i] > 0 || f.outsideAxes(&at) != nil {
+			e = f.Check.Beyond
+			// Twice as far is twice as uncertain.
+			e.Off *= Number(1 + outside[i]/math.Ln2)
+			why := f.outside(best.in[i])
+			if busy > 0 && outside[i] == busy {
+				why = "all together use more of the host than any that were measured"
+			}
+			if !slices.Contains(a.Outside, why) { // tenants of one class have the same reason
+				a.Outside = append(a.Outside, why)
+			}
+		}
+		off, points = max(off, float64(e.Off)), min(points, max(2, e.Points))
+	}
+	if len(q.classes) == 1 {
+		return []Estimate{q.alone(a, best, drawn, outside[0])}
+	}
+	// They may disturb each other in ways that none of them shows alone.
+	together, seen, pairs := m.together(q.ask.Tenants)
+	switch {
+	case seen == 0:
+		a.Unknown = append(a.Unknown, notTogether(q.ask.Tenants))
+	case pairs:
+		a.Outside = append(a.Outside, "each two of these classes were measured next to each other, never all together")
+	}
+	off, points = math.Hypot(off, together*(1+busy/math.Ln2)), min(points, max(2, seen))
+	estimate := func(of func(outcome) float64, value float64) Estimate {
+		var logs []float64
+		for _, o := range drawn {
+			logs = append(logs, math.Log(of(o)))
+		}
+		return around(value, stat.StdDev(logs, nil), off, points)
+	}
+	rates, sum := make([]Estimate, len(q.classes)), 0.0
+	for i := range q.classes {
+		value := q.beside(i, best)
+		sum += value
+		rates[i] = estimate(func(o outcome) float64 { return o.rates[i] }, value)
+	}
+	a.Rate = estimate(outcome.total, sum)
+	if network := estimate(outcome.total, best.total()); network != a.Rate {
+		a.Network = &network
+	}
+	return rates
+}
+
+// alone returns the rate of instances of one class, by what levels say.
+func (q question) alone(a *Answer, best outcome, drawn []outcome, far float64) Estimate {
+	f := q.classes[0]
+	r := f.reading(&f.Params, best.in[0].position(), math.Log(best.total()), f.measured(&f.Params), far, -1)
+	// On the way from the nearest level, what setups drawn anew differ by, as far as the network is asked.
+	var logs []float64
+	for _, o := range drawn {
+		logs = append(logs, math.Log(o.total()))
+	}
+	network := around(best.total(), stat.StdDev(logs, nil), float64(f.Check.Between.Off), max(2, f.Check.Between.Points))
+	a.Network = &network
+	spread := math.Log(float64(network.High/network.Value)) * min(1, r.aside/math.Ln2)
+	r.low, r.high = -math.Hypot(r.low, spread), math.Hypot(r.high, spread)
+	a.Rate = r.estimate()
+	if r.chosen != nil {
+		a.Chosen = r.chosen
+	}
+	// More of a limit makes no less: the answer is no lower than on a smaller host that was measured.
+	var smaller []Host
+	if q.drives[0] < 0 || q.stood[0] != nil && q.stood[0].Name == q.ask.Drives[q.drives[0]].Is.Name {
+		smaller = f.smaller(q.ask.Host)
+	}
+	for _, h := range smaller {
+		in := best.in[0]
+		in.host = &HostKind{h, in.host.Drives}
+		at := in.position()
+		of := f.measured(&f.Params)
+		s := f.reading(&f.Params, at, of(at), of, far, -1)
+		if e := s.estimate(); e.Value > a.Rate.Value {
+			a.Rate.Value, a.Rate.High = e.Value, max(a.Rate.High, e.High)
+		}
+	}
+	return a.Rate
+}
+
+// smaller returns the hosts of points that have no more of any limit than another, and less of one.
+func (f *Fitted) smaller(host Host) (all []Host) {
+	if !f.levelled() {
+		return nil
+	}
+	limited := func(v float64) float64 {
+		if v == 0 {
+			return math.Inf(1)
+		}
+		return v
+	}
+	for i := range f.Points {
+		h := f.Points[i].Host
+		other := host
+		p, q := position{host: h}, position{host: other}
+		less := false
+		for j := range axes {
+			if a := &axes[j]; a.limit {
+				least, most := limited(a.of(&p)), limited(a.of(&q))
+				less = less || least < most
+				if least > most {
+					less = false
+					break
+				}
+				a.set(&q, a.of(&p))
+			}
+		}
+		if less && p.host == q.host && !slices.Contains(all, h) {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// measured returns the logarithm of what the network says where a class stood, at any position.
+func (f *Fitted) measured(p *Params) func(position) float64 {
+	return func(at position) float64 {
+		q := at.point(&f.Points[0])
+		return math.Log(p.rate(&q))
+	}
+}
+
+// beside returns the rate of a tenant next to others: as levels correct it alone, in so far as it uses more of what is
+// short than its neighbors do, and never more than without them, as far as setups of one point agree.
+func (q question) beside(i int, best outcome) float64 {
+	f := q.classes[i]
+	if !f.levelled() {
+		return best.rates[i]
+	}
+	in := best.in[i]
+	in.memory = 0
+	alone := outcome{in: []instances{in}}
+	if alone.settle([]HostKind{*in.host}); !alone.solved {
+		return best.rates[i]
+	}
+	r := f.reading(&f.Params, in.position(), math.Log(alone.rates[0]), f.measured(&f.Params), 0, -1)
+	part := max(0, 2*best.share(i)-1)
+	noise := float64(f.Check.Noise)
+	apart := stats.StudentQuantile((1+confidence)/2, 20) * math.Sqrt(max(0, noise*noise-leastOff*leastOff))
+	return min(best.rates[i]*math.Exp(part*r.more), math.Exp(r.network+r.more+apart))
+}
+
+// busierLeast is how much more of a resource is no difference.
+const busierLeast = 0.2
+
+// busier is how much more of some resource all together use than any points or mixes did, as a logarithm, where it is
+// nearly used up.
+func (m *Model) busier(q question, best outcome) (far float64) {
+	if len(q.classes) < 2 {
+		return 0
+	}
+	for _, u := range best.uses() {
+		if float64(u.Share) < near {
+			continue
+		}
+		most := 0.0
+		for _, f := range q.classes {
+			for _, p := range f.Points {
+				in := f.Params.at(&p)
+				most = max(most, in.usedAlone()[u.Resource])
+			}
+		}
+		for _, b := range m.Beside {
+			most = max(most, float64(b.Used[u.Resource]))
+		}
+		// As waiting grows: with what is left of it.
+		const least = 0.02
+		if d := math.Log(max(1-most, least) / max(1-float64(u.Share), least)); d > busierLeast {
+			far = max(far, d)
+		}
+	}
+	return far
+}
+
+// share is the part of the use of what a tenant uses most that is its own.
+func (o outcome) share(i int) float64 {
+	if len(o.in) == 1 {
+		return 1
+	}
+	var n network
+	n.lay(o.in, 1)
+	own := make([]float64, len(n.stations))
+	for _, u := range n.flows[i].uses {
+		own[u.station] += o.rates[i] * (u.fixed + u.writes*n.flows[i].writes.At(o.rates[i]/n.flows[i].count))
+	}
+	most, share := 0.0, 1.0
+	for s, used := range o.used {
+		if own[s] > 0 && used > most {
+			most, share = used, min(1, own[s]/used)
+		}
+	}
+	return share
 }
 
 // unlikeDrive says what nobody knows of a class on the drive that it is asked about; "" for nothing.
@@ -238,24 +490,53 @@ func (q question) unlikeDrive(i int, f *Fitted) string {
 	return ""
 }
 
-// together is how far off, as a logarithm, what is said of these classes beside each other was where
-// that was measured, and of how many of them; NaN where it never was.
-func (m *Model) together(tenants []Tenant) (off float64, seen int) {
+// together is how far off, as a logarithm, what is said of these classes next to each other was where
+// that was measured, and of how many of them. Where all of them never were, while each two of them were, it is what
+// the pairs were off, and so much more as there are more neighbors; pairs is then true. NaN where some two never were.
+func (m *Model) together(tenants []Tenant) (off float64, seen int, pairs bool) {
+	classes := map[string]bool{}
+	for _, t := range tenants {
+		classes[t.Class] = true
+	}
+	if off, seen = m.besides(func(b Beside) bool { return sameClasses(b, classes) }); seen > 0 || len(classes) < 3 {
+		return off, seen, false
+	}
+	for c := range classes {
+		for d := range classes {
+			pair := func(b Beside) bool { return sameClasses(b, map[string]bool{c: true, d: true}) }
+			if c != d && !slices.ContainsFunc(m.Beside, pair) {
+				return math.NaN(), 0, false
+			}
+		}
+	}
+	off, seen = m.besides(func(b Beside) bool {
+		return !slices.ContainsFunc(b.Tenants, func(t BesideTenant) bool { return !classes[t.Class] })
+	})
+	return off * float64(len(classes)-1), seen, true
+}
+
+// besides is how far off what is said of mixes was, as a logarithm, and of how many tenants of them.
+func (m *Model) besides(counts func(Beside) bool) (off float64, seen int) {
 	squares := 0.0
 	for _, b := range m.Beside {
-		same := len(b.Tenants) == len(tenants)
-		for _, t := range tenants {
-			same = same && slices.ContainsFunc(b.Tenants, func(o BesideTenant) bool { return o.Class == t.Class })
-		}
-		if !same {
+		if !counts(b) {
 			continue
 		}
-		for _, o := range b.Tenants {
-			d := math.Log(float64(o.Said / o.Seen))
+		for _, t := range b.Tenants {
+			d := math.Log(float64(t.Said / t.Seen))
 			squares, seen = squares+d*d, seen+1
 		}
 	}
 	return math.Sqrt(squares / float64(seen)), seen
+}
+
+// sameClasses reports whether a mix has instances of these classes and of no others.
+func sameClasses(b Beside, classes map[string]bool) bool {
+	found := map[string]bool{}
+	for _, t := range b.Tenants {
+		found[t.Class] = true
+	}
+	return maps.Equal(found, classes)
 }
 
 // notTogether says what nobody knows of tenants beside each other, and which run would tell.
@@ -357,7 +638,7 @@ const noSolution = "how instances share the host's memory and how fast they are 
 	"were found at which both agree"
 
 // errUnsolved is the error of a question whose equations have no solution that was found.
-var errUnsolved = errors.New("nobody knows what these instances do together: " + noSolution +
+var errUnsolved = errors.New("it is not known what these instances do together: " + noSolution +
 	". Ask about fewer instances, or about more memory")
 
 // outcome is the answer to a question with certain parameters.
@@ -375,6 +656,11 @@ func (o outcome) total() (sum float64) {
 		sum += r
 	}
 	return sum
+}
+
+// short reports whether instances have less memory than they want.
+func (o outcome) short() bool {
+	return slices.ContainsFunc(o.in, func(in instances) bool { return in.memory > 0 && in.memory < 0.999*in.wants() })
 }
 
 // uses are the shares that are used of what is limited, most first.
@@ -518,6 +804,15 @@ func share(all int64, tenants []instances, rates []float64) []float64 {
 		return memories
 	}
 	known, sum := 0, 0.0
+	bytes := func(p *Params) float64 { return float64(p.ReadBytes) }
+	if slices.ContainsFunc(tenants, uncountedBytes) {
+		bytes = func(p *Params) float64 {
+			if p.Inferred {
+				return 0 // its reads are a share, and no reads
+			}
+			return usualRead
+		}
+	}
 	// Of an instance: what no shortage takes from it, its cache at most, and how often a second that is read, NaN where
 	// nobody knows.
 	numbers := make([]float64, 3*k)
@@ -526,7 +821,7 @@ func share(all int64, tenants []instances, rates []float64) []float64 {
 		in := &tenants[i]
 		fixed[i] = min(in.fixed, memories[i])
 		cache[i] = memories[i] - fixed[i]
-		touched := in.params.Reads.At(max(fixed[i], 1)) * float64(in.params.ReadBytes) * rates[i] / in.count
+		touched := in.params.Reads.At(max(fixed[i], 1)) * bytes(in.params) * rates[i] / in.count
 		turns[i] = math.NaN()
 		if touched > 0 && cache[i] > 0 {
 			turns[i] = touched / cache[i]
@@ -559,6 +854,14 @@ func share(all int64, tenants []instances, rates []float64) []float64 {
 	return memories
 }
 
+// usualRead is how many bytes a read brings where nobody counted them of all classes: reads are counted instead.
+const usualRead = 16 << 10
+
+// uncountedBytes reports whether it is known how often instances read the device, and not how much.
+func uncountedBytes(in instances) bool {
+	return !in.params.Inferred && in.params.ReadBytes == 0 && in.params.Reads.At(1) > readsLeast
+}
+
 // wants is the memory that an instance holds where nobody else wants it: that in which all fits
 // that it reads again, or, where it was never short of memory, the most that it was seen to hold.
 func (in instances) wants() float64 {
@@ -573,24 +876,52 @@ func (in instances) wants() float64 {
 	return wants
 }
 
-// latencyOf is the mean latency that clients see at a rate, by Little's law.
+// latencyOf is the mean latency that clients see at a rate, by Little's law. No interval of it begins below the latency
+// of an operation that waits for nothing.
 func latencyOf(rate Estimate, in instances) Estimate {
 	at := func(r Number) Number { return Number(max(0, in.clients*in.count/float64(r)-in.think)) }
-	return Estimate{at(rate.Value), at(rate.High), at(rate.Low)}
+	e := Estimate{at(rate.Value), at(rate.High), at(rate.Low)}
+	e.Low = max(e.Low, min(e.Value, in.calm()))
+	return e
 }
 
-// tail is the 99th percentile of latency, for a mean.
-func (f *Fitted) tail(mean Estimate) Estimate {
-	wide := math.Exp(stats.StudentQuantile((1+confidence)/2, max(2, len(f.Points)-1)) * f.Params.Tail.off())
+// calm is the latency of an operation that waits for nothing, in seconds.
+func (in *instances) calm() Number {
+	lines, n := in.alone()
+	reads, longest := in.params.Reads.At(in.memory), 0.0
+	for _, l := range lines[:n] {
+		longest = max(longest, l.At(reads)-in.think)
+	}
+	return Number(longest)
+}
+
+// others is the share of the clients that are not of a class.
+func (o outcome) others(f *Fitted, classes []*Fitted) float64 {
+	own, clients := 0.0, 0.0
+	for i := range o.in {
+		n := o.in[i].count * o.in[i].clients
+		clients += n
+		if classes[i] == f {
+			own += n
+		}
+	}
+	return 1 - own/clients
+}
+
+// tail is the 99th percentile of latency, for a mean, where a share of the clients are others'. No interval of it
+// begins below the latency of an operation that waits for nothing.
+func (f *Fitted) tail(mean Estimate, in instances, others float64) Estimate {
+	wide := math.Exp(stats.StudentQuantile((1+confidence)/2, max(2, len(f.Params.Tail)-1)) * f.Params.Tail.off())
 	at := func(m Number, by float64) Number {
 		if m <= 0 {
 			return 0
 		}
-		return Number(float64(m) * f.Params.Tail.At(float64(m)) * by)
+		return Number(float64(m) * f.Params.Tail.At(float64(m), others) * by)
 	}
 	e := Estimate{at(mean.Value, 1), at(mean.Low, 1/wide), at(mean.High, wide)}
 	// What is less of the mean is not always less of the tail.
 	e.Low, e.High = min(e.Low, e.Value/Number(wide)), max(e.High, e.Value*Number(wide))
+	e.Low = max(e.Low, min(e.Value, in.calm()))
 	return e
 }
 
@@ -602,7 +933,7 @@ func (f *Fitted) unknown(in instances) string {
 		calm = calm && p.Reads.At(f.Points[i].Memory()) <= readsLeast
 	}
 	if p.Reads.Fits == 0 && calm && in.memory > 0 && in.memory < 0.98*least {
-		return fmt.Sprintf("nobody knows what %s does with %s of memory each: with %s or more, all of its files "+
+		return fmt.Sprintf("it is not known what %s does with %s of memory each: with %s or more, all of its files "+
 			"stayed in memory. Measure it where they do not: `plimsoll run` with a host of memory: %s and as many "+
 			"instances as there are", f.Name, units.Bytes(uint64(in.memory)), units.Bytes(uint64(least)),
 			units.Bytes(uint64(in.memory*in.count)))
@@ -616,30 +947,6 @@ func (f *Fitted) MostInstances() (n int) {
 		n = max(n, p.Instances)
 	}
 	return n
-}
-
-// outside says in what way instances lie outside of what was measured.
-func (f *Fitted) outside(in instances) string {
-	var ways []string
-	most, least, fewest := 0, math.Inf(1), math.MaxInt
-	mostClients, fewestClients := 0, math.MaxInt
-	for _, of := range f.all() {
-		mostClients, fewestClients = max(mostClients, of.Clients), min(fewestClients, of.Clients)
-		most, fewest, least = max(most, of.Instances), min(fewest, of.Instances), min(least, of.Memory())
-	}
-	if n := int(in.count); n > most || n < fewest {
-		ways = append(ways, fmt.Sprintf("%d to %d instances were measured", fewest, most))
-	}
-	if c := int(in.clients); c > mostClients || c < fewestClients {
-		ways = append(ways, fmt.Sprintf("%d to %d clients of each were measured", fewestClients, mostClients))
-	}
-	if in.memory > 0 && in.memory < 0.98*least {
-		ways = append(ways, fmt.Sprintf("an instance never had less than %s of memory", units.Bytes(uint64(least))))
-	}
-	if len(ways) == 0 {
-		ways = append(ways, "what binds it here never bound it when it was measured")
-	}
-	return f.Name + ": " + strings.Join(ways, ", and ")
 }
 
 // resource is a resource of which a host can have more, and how.
@@ -727,6 +1034,12 @@ func (q question) worth() (all []Worth, unsolved []string) {
 		if more.Host == less.Host && r.name == "" {
 			continue // it has no limit
 		}
+		if known, levels := q.knows(r); !known {
+			if e := q.worthByLevels(more, less); levels {
+				all = append(all, Worth{r.of, r.name, e})
+			}
+			continue
+		}
 		power := func(params func(*Fitted) *Params) float64 {
 			return math.Log(q.outcome(params, more).total()/q.outcome(params, less).total()) / (2 * math.Log(step))
 		}
@@ -748,9 +1061,42 @@ func (q question) worth() (all []Worth, unsolved []string) {
 			all = append(all, Worth{r.of, r.name, e})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Worth) int { return int(math.Copysign(1, float64(b.Power.Value-a.Power.Value))) })
+	slices.SortStableFunc(all, byPower)
 	return all, unsolved
 }
+
+// knows reports whether the network knows what a resource of the host is worth to the classes that are asked about;
+// levels is true where only the levels of the one class that is asked about do.
+func (q question) knows(r resource) (known, levels bool) {
+	key := map[Resource]string{Processors: "cpus", Reads: "read-iops", Writings: "write-iops", ReadBytes: "read-bandwidth",
+		WriteBytes: "write-bandwidth", IOs: "iops", IOBytes: "bandwidth"}[r.of]
+	i := slices.IndexFunc(axes, func(a axis) bool { return a.key == key && r.name == "" })
+	if i < 0 {
+		return true, false
+	}
+	for _, f := range q.classes {
+		if f.levelled() && !f.counts(&axes[i]) {
+			return false, len(q.classes) == 1 && f.follows(&axes[i])
+		}
+	}
+	return true, false
+}
+
+// worthByLevels returns what one percent more of a limit is worth by levels between two hosts. How far that is known,
+// they do not say.
+func (q question) worthByLevels(more, less HostKind) Estimate {
+	f := q.classes[0]
+	at := func(kind HostKind) float64 {
+		o := q.outcome(func(f *Fitted) *Params { return &f.Params }, kind)
+		r := f.reading(&f.Params, o.in[0].position(), math.Log(o.total()), f.measured(&f.Params), 0, -1)
+		return r.network + r.more
+	}
+	none := Number(math.NaN())
+	return Estimate{Number((at(more) - at(less)) / (2 * math.Log(step))), none, none}
+}
+
+// byPower orders resources by what more of them buys, most first.
+func byPower(a, b Worth) int { return cmp.Compare(b.Power.Value, a.Power.Value) }
 
 // What it takes to bind: a percent more buys so many percent.
 const binding = 0.25
@@ -767,8 +1113,8 @@ func bindingOf(a *Answer) (of Resource, name string) {
 		return a.Worth[0].Resource, a.Worth[0].Name
 	}
 	for _, u := range a.Used {
-		if u.Resource == Inside && u.Share >= near {
-			return Inside, ""
+		if (u.Resource == Inside || u.Resource == Drives) && u.Share >= near {
+			return u.Resource, ""
 		}
 	}
 	return Clients, ""

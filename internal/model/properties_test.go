@@ -43,7 +43,7 @@ func anyModel(t *rapid.T) *Model {
 			p.Writes.Batch = Number(rapid.Float64Range(0, mostBatch).Draw(t, "batch"))
 		}
 		if rapid.Bool().Draw(t, "tail") {
-			p.Tail = Tail{{1e-3, 3}, {1e-2, 5}}
+			p.Tail = Tail{{Mean: 1e-3, Times: 3}, {Mean: 1e-2, Times: 5, Others: 0.5}}
 		}
 		f := Fitted{Name: fmt.Sprint("c", i), Class: Class{Workload: fmt.Sprint("c", i)}, Params: p}
 		if rapid.Bool().Draw(t, "stood") {

@@ -89,9 +89,9 @@ func TestMemoryThatIsNotThereIsRefused(t *testing.T) {
 		t.Errorf("all fit: %v", err)
 	}
 	for want, err := range map[string]error{
-		"nobody knows what B does with": ask(700<<20, 0, 2, 2),
-		"they need 480 MiB":             ask(400<<20, 0, 2, 2),
-		"raise its limit":               ask(1<<30, 64<<20, 1, 1),
+		"it is not known what B does with": ask(700<<20, 0, 2, 2),
+		"they need 480 MiB":                ask(400<<20, 0, 2, 2),
+		"raise its limit":                  ask(1<<30, 64<<20, 1, 1),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, and not %q", err, want)

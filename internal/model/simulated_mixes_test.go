@@ -73,8 +73,20 @@ func (h simHost) run(seconds float64, seed uint64) []Unit {
 		return free[at][first]
 	}
 	kept, cache := list.New(), map[simRecordOf]*list.Element{}
+	for t, i := 0, 0; t < len(h.tenants); t++ { // what was read before, as on a server that has run for long
+		for range h.tenants[t].count {
+			for range min(h.tenants[t].records, int(room/simRecord)/instances) {
+				key := simRecordOf{i, rng.IntN(h.tenants[t].records)}
+				if cache[key] == nil {
+					cache[key] = kept.PushFront(key)
+				}
+			}
+			i++
+		}
+	}
 	ramp := seconds / 4
 	done, reads, sum := make([]float64, len(h.tenants)), make([]float64, len(h.tenants)), make([]float64, len(h.tenants))
+	latencies := make([][]float64, len(h.tenants))
 	for queue[0].at < seconds {
 		e := heap.Pop(&queue).(event)
 		w := clients[e.client]
@@ -107,6 +119,7 @@ func (h simHost) run(seconds float64, seed uint64) []Unit {
 			if e.began > ramp {
 				done[w.tenant]++
 				sum[w.tenant] += e.at - e.began
+				latencies[w.tenant] = append(latencies[w.tenant], e.at-e.began)
 			}
 			e.at, e.stage = e.at+n.think, 0
 		}
@@ -124,7 +137,8 @@ func (h simHost) run(seconds float64, seed uint64) []Unit {
 	var all []Unit
 	for t, n := range h.tenants {
 		mean := Number(sum[t] / done[t])
-		all = append(all, Unit{Rate: Number(done[t] / (seconds - ramp)), Mean: mean, P99: 3 * mean,
+		all = append(all, Unit{Rate: Number(done[t] / (seconds - ramp)), Mean: mean,
+			P99:   Number(quantileOf(latencies[t], 0.99)),
 			Reads: Number(reads[t] / done[t]), ReadBytes: Number(reads[t] / done[t] * 4096), Writes: Number(n.writes),
 			WriteBytes: Number(4096 * n.writes), CPU: Number(n.cpu), HostCPU: Number(math.NaN()), Held: Number(held[t]),
 			Fixed: Number(n.overhead * float64(n.count))})
@@ -192,7 +206,7 @@ func simModel(t *testing.T, h simHost, kinds []simTenant, drives []Drive, alone 
 		f.Mixed = besideOf(f.Class, mixed)
 		m.placePoints(&f)
 		var err error
-		if f.Params, err = fit(f.Points, nil); err != nil {
+		if f.Params, err = fitForm(f.Points); err != nil {
 			t.Fatal(err)
 		}
 		m.Classes = append(m.Classes, f)
@@ -284,5 +298,41 @@ func TestClassesOnDrivesComeTrue(t *testing.T) {
 	}
 	if mean /= n; mean > 0.12 {
 		t.Errorf("off by %.1f%% on average", 100*mean)
+	}
+}
+
+// A drive that nothing is known of is asked for where it binds: then it is as busy with an I/O as it was, and two
+// classes on it wait for each other. Where it does not bind, or a limit on it is known, it is not.
+func TestUnknownDriveIsFittedWhereItBinds(t *testing.T) {
+	soak.WithoutRace(t)
+	k := simTenant{class: "A", clients: 4, cpu: 100e-6, think: 1e-3, records: 20000, overhead: 2e7}
+	points := func(d flash) (all []Point) {
+		h := simHost{cpus: 8, memory: 6e8, drives: []flash{d}}
+		for _, n := range []int{1, 2, 3, 4, 6} {
+			all = append(all, h.with([]simTenant{k}, n).measured(1).Tenants[0].Point)
+		}
+		return all
+	}
+	slow := points(flash{channels: 1, read: 500e-6})
+	full, err := fitForm(slow)
+	if err != nil || math.Abs(float64(full.Drive)/500e-6-1) > 0.1 {
+		t.Errorf("an I/O keeps the drive busy for 500 µs: %+v, %v", full, err)
+	}
+	for i := range slow {
+		slow[i].Host.Read.OperationsPerSecond = 2000
+	}
+	limited, err := fitForm(slow)
+	if err != nil || limited.Drive != 0 {
+		t.Errorf("a limit on the drive is known: %+v, %v", limited, err)
+	}
+	idle, err := fitForm(points(flash{channels: 16, read: 100e-6}))
+	if err != nil || idle.Drive != 0 {
+		t.Errorf("nothing waits for the drive: %+v, %v", idle, err)
+	}
+	m := &Model{Classes: []Fitted{{Name: "A", Params: full, Points: points(flash{channels: 1, read: 500e-6})}}}
+	m.Classes[0].Drawn = []Params{full}
+	a, err := m.Predict(Ask{Host: m.Classes[0].Measured(), Tenants: []Tenant{{Class: "A", Count: 6, Think: -1}}})
+	if err != nil || a.Binds != Drives {
+		t.Errorf("%+v, %v", a, err)
 	}
 }

@@ -106,6 +106,7 @@ func (s simulated) point(instances int) Point {
 // What a model of half of the points says of the others, and of other hosts, is what
 // happens there: of hosts on which processors, the device or memory bind.
 func TestPredictionsComeTrue(t *testing.T) {
+	soak.WithoutRace(t)
 	for name, host := range map[string]simulated{
 		"processors": {cpus: 2, iops: 1e5, cpu: 400e-6, think: 5e-3, clients: 8, memory: 8e9, records: 2e8, overhead: 1e7},
 		"device":     {cpus: 8, iops: 2000, cpu: 50e-6, think: 2e-3, clients: 4, memory: 5e8, records: 2e8, overhead: 1e7},

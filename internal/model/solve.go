@@ -106,6 +106,12 @@ func (m *Model) SolveTogether(hosts []HostKind, placed [][]Placed) ([]Solved, er
 	next := 0
 	for h := range hosts {
 		s := &all[h]
+		clients := 0.0
+		for i := range o.in {
+			if o.in[i].at == h {
+				clients += o.in[i].count * o.in[i].clients
+			}
+		}
 		for i, p := range placed[h] {
 			if p.Count == 0 {
 				continue
@@ -122,7 +128,7 @@ func (m *Model) SolveTogether(hosts []HostKind, placed [][]Placed) ([]Solved, er
 			t.Rate, t.Memory = o.rates[next], in.memory
 			t.Mean = max(0, in.clients*in.count/t.Rate-in.think)
 			if t.Mean > 0 {
-				t.P99 = t.Mean * f.Params.Tail.At(t.Mean)
+				t.P99 = t.Mean * f.Params.Tail.At(t.Mean, 1-in.count*in.clients/clients)
 			}
 			t.Device = in.asks(t.Rate)
 			e := f.Check.Between

@@ -114,3 +114,16 @@ func TestIntervalsOfWhatHasNoSolutionAreUnknown(t *testing.T) {
 		t.Errorf("%+v", s.Remarks)
 	}
 }
+
+// Resources that are worth the same are in no order: whichever comes first, a comparison has one answer.
+func TestByPower(t *testing.T) {
+	worth := func(power float64) Worth { return Worth{Power: Estimate{Value: Number(power)}} }
+	for _, c := range []struct {
+		a, b float64
+		want int
+	}{{0.5, 0.5, 0}, {0, 0, 0}, {0.7, 0.2, -1}, {-0.1, 0.1, 1}, {1e-300, 0, -1}} {
+		if got, back := byPower(worth(c.a), worth(c.b)), byPower(worth(c.b), worth(c.a)); got != c.want || back != -c.want {
+			t.Errorf("%g and %g: %d, and %d the other way round; want %d", c.a, c.b, got, back, c.want)
+		}
+	}
+}

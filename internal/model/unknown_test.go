@@ -4,11 +4,14 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"plimsoll/internal/testkit/soak"
 )
 
 // Of points that know nothing but throughput over sizes of memory, latency follows by Little's law
 // and the effect of memory from throughput. What happens at other sizes comes true.
 func TestMemoryIsLearntFromThroughputAlone(t *testing.T) {
+	soak.WithoutRace(t)
 	host := simulated{cpus: 4, iops: 2000, cpu: 100e-6, think: 2e-3, clients: 16, records: 2e8, overhead: 1e7}
 	at := func(memory float64) Point {
 		host.memory = memory
@@ -49,7 +52,8 @@ func TestMemoryIsLearntFromThroughputAlone(t *testing.T) {
 			t.Errorf("nothing was asked that nobody knows: %v", a.Unknown)
 		}
 		ask.Host.Read.OperationsPerSecond = 4000
-		if a, err = m.Predict(ask); err != nil || len(a.Unknown) != 1 || !strings.Contains(a.Unknown[0], "reads the device") {
+		if a, err = m.Predict(ask); err != nil || len(a.Unknown) != 1 ||
+			!strings.Contains(a.Unknown[0], "4000 reads a second") {
 			t.Errorf("with another drive: %+v, %v", a, err)
 		}
 	}

@@ -7,20 +7,20 @@ import (
 )
 
 var deviceIO = sampler{
-	of: ofDevice,
+	kind: ofDevice,
 	metrics: []metric{
-		{name: "io.reads", unit: unitOps, meaning: "reads that were completed", file: "`stat` of the device, field 1"},
-		{name: "io.writes", unit: unitOps, meaning: "writes that were completed", file: "field 5"},
-		{name: "io.read_bytes", unit: unitRate, meaning: "bytes that were read", file: "field 3, in 512 bytes"},
-		{name: "io.write_bytes", unit: unitRate, meaning: "bytes that were written", file: "field 7, in 512 bytes"},
+		{name: "io.reads", unit: unitOps, meaning: "completed reads", file: "`stat` of the device, field 1"},
+		{name: "io.writes", unit: unitOps, meaning: "completed writes", file: "field 5"},
+		{name: "io.read_bytes", unit: unitRate, meaning: "bytes read", file: "field 3, in 512 bytes"},
+		{name: "io.write_bytes", unit: unitRate, meaning: "bytes written", file: "field 7, in 512 bytes"},
 		{
-			name: "io.queue", unit: unitQueue, meaning: "requests under way, on average",
+			name: "io.queue", unit: unitQueue, meaning: "mean number of requests in flight",
 			file: "field 11, in milliseconds of all requests",
 		},
 		{
 			name: "io.utilisation", unit: unitShare,
-			meaning: "share of the time in which at least one request was under way; a device that works on many at a " +
-				"time is not at its limit at 1",
+			meaning: "time with a request in flight; at 1, a device that serves many at a time may still " +
+				"have room",
 			file: "field 10, in milliseconds",
 		},
 	},

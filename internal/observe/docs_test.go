@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "rewrite the metrics in docs/reference/m
 func TestDocsListTheMetrics(t *testing.T) {
 	var out strings.Builder
 	for _, k := range []struct {
-		of    kind
+		kind  kind
 		title string
 	}{
 		{ofGroup, "An instance, and the scaled-down host (`instance`, `scaled-down host`)"},
@@ -24,7 +24,7 @@ func TestDocsListTheMetrics(t *testing.T) {
 	} {
 		fmt.Fprintf(&out, "\n### %s\n\n| metric | unit | what it is | where it is read |\n|---|---|---|---|\n", k.title)
 		for _, s := range samplers {
-			if s.of != k.of {
+			if s.kind != k.kind {
 				continue
 			}
 			for _, m := range s.metrics {
@@ -41,7 +41,7 @@ func TestMetricsHaveNamesOfTheirOwn(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range samplers {
 		for _, m := range s.metrics {
-			key := fmt.Sprint(s.of, m.name)
+			key := fmt.Sprint(s.kind, m.name)
 			if seen[key] || m.name == "" || m.unit == "" || m.meaning == "" || m.file == "" {
 				t.Errorf("%+v is there twice, or says not enough", m)
 			}

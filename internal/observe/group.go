@@ -134,13 +134,13 @@ func ownDirectories(instances []Instance) []Group {
 	for n, i := range instances {
 		groups[n] = i.Group
 	}
-	for at := range (&Group{}).hierarchies() {
+	for hierarchy := range (&Group{}).hierarchies() {
 		users := map[string]int{}
 		for n := range groups {
-			users[identity(*groups[n].hierarchies()[at].dir)]++
+			users[identity(*groups[n].hierarchies()[hierarchy].dir)]++
 		}
 		for n := range groups {
-			dir := groups[n].hierarchies()[at].dir
+			dir := groups[n].hierarchies()[hierarchy].dir
 			if *dir != "" && users[identity(*dir)] > 1 {
 				*dir = ""
 			}

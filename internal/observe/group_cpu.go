@@ -1,19 +1,19 @@
 package observe
 
 var groupCPU = sampler{
-	of: ofGroup,
+	kind: ofGroup,
 	metrics: []metric{
 		{
-			name: "cpu.user", unit: unitCPUs, meaning: "processors at work in programs",
+			name: "cpu.user", unit: unitCPUs, meaning: "CPU time in programs",
 			file: "`cpuacct.usage_user`; version 2: `user_usec` of `cpu.stat`",
 		},
 		{
-			name: "cpu.system", unit: unitCPUs, meaning: "processors at work in the kernel, on their behalf",
+			name: "cpu.system", unit: unitCPUs, meaning: "CPU time in the kernel for these programs",
 			file: "`cpuacct.usage_sys`; version 2: `system_usec` of `cpu.stat`",
 		},
 		{
 			name: "cpu.throttled", unit: unitCPUs,
-			meaning: "processors that its limit of CPUs kept from working for it, while it had work for them",
+			meaning: "CPU time that it wanted and its CPU limit denied",
 			file:    "`throttled_time` of `cpu.stat`; version 2: `throttled_usec` of `cpu.stat`",
 		},
 	},

@@ -9,23 +9,23 @@ import (
 )
 
 var groupIO = sampler{
-	of: ofGroup,
+	kind: ofGroup,
 	metrics: []metric{
 		{
-			name: "io.reads", unit: unitOps, meaning: "reads that it asked its devices for",
+			name: "io.reads", unit: unitOps, meaning: "reads of its devices",
 			file: "`blkio.throttle.io_serviced_recursive`; version 2: `rios` of `io.stat`",
 		},
 		{
-			name: "io.writes", unit: unitOps, meaning: "writes likewise",
+			name: "io.writes", unit: unitOps, meaning: "writes of its devices",
 			file: "`blkio.throttle.io_serviced_recursive`; version 2: `wios` of `io.stat`",
 		},
 		{
-			name: "io.read_bytes", unit: unitRate, meaning: "bytes that it read from its devices",
+			name: "io.read_bytes", unit: unitRate, meaning: "bytes read from its devices",
 			file: "`blkio.throttle.io_service_bytes_recursive`, or `read_bytes` of `/proc/PID/io`; " +
 				"version 2: `rbytes` of `io.stat`",
 		},
 		{
-			name: "io.write_bytes", unit: unitRate, meaning: "bytes likewise that it wrote",
+			name: "io.write_bytes", unit: unitRate, meaning: "bytes written to its devices",
 			file: "`blkio.throttle.io_service_bytes_recursive`, or `write_bytes` of `/proc/PID/io`; " +
 				"version 2: `wbytes` of `io.stat`",
 		},
@@ -121,21 +121,21 @@ func (r *blkioReader) read(values []float64) {
 	var counted [ioValues]float64
 	seen := blkio(r.bytes.read(), r.devices, &counted[ioReadBytes], &counted[ioWriteBytes])
 	seen += blkio(r.ops.read(), r.devices, &counted[ioReads], &counted[ioWrites])
-	told := seen > 0
+	counting := seen > 0
 	if len(r.devices) > 0 {
-		told = r.activeOn(r.devices)
+		counting = r.activeOn(r.devices)
 	}
-	if told {
+	if counting {
 		copy(values, counted[:])
 	} else {
 		r.processes.read(&values[ioReadBytes], &values[ioWriteBytes])
 	}
-	// The two count from different times: an interval has both its ends from one.
-	if r.begun && r.byProcess == told {
+	// The two sources count from different times: an interval must not begin with one and end with the other.
+	if r.begun && r.byProcess == counting {
 		values[ioReadBytes], values[ioWriteBytes] = unknown, unknown
 	}
 	r.begun = true
-	r.byProcess = !told
+	r.byProcess = !counting
 }
 
 // activeOn reports whether the kernel counts all these devices for groups.
@@ -152,15 +152,15 @@ func (r *blkioReader) activeOn(devices []string) bool {
 
 func (r *blkioReader) close() { files{r.bytes, r.ops, r.active}.close() }
 
-// blkio adds up what some devices read and wrote, and returns how many lines there are of them.
+// blkio adds up the reads and writes of devices, and returns the number of their lines.
 func blkio(text []byte, devices []string, read, write *float64) (lines int) {
 	for line := range bytes.Lines(text) {
 		device, rest := cutField(line)
-		what, rest := cutField(rest)
+		operation, rest := cutField(rest)
 		if len(rest) == 0 || !wanted(devices, device) { // "Total 1", of all devices
 			continue
 		}
-		switch string(what) {
+		switch string(operation) {
 		case "Read":
 			*read += number(rest)
 		case "Write":

@@ -1,27 +1,27 @@
 package observe
 
 var groupMemory = sampler{
-	of: ofGroup,
+	kind: ofGroup,
 	metrics: []metric{
 		{
-			name: "memory.anonymous", unit: unitBytes, grow: holds, meaning: "memory that is in no file",
+			name: "memory.anonymous", unit: unitBytes, grow: holds, meaning: "memory of programs, outside of files",
 			file: "`total_rss` of `memory.stat`; version 2: `anon`",
 		},
 		{
-			name: "memory.file", unit: unitBytes, grow: holds, meaning: "page cache, that of tmpfs too",
+			name: "memory.file", unit: unitBytes, grow: holds, meaning: "page cache, tmpfs included",
 			file: "`total_cache` of `memory.stat`; version 2: `file`",
 		},
 		{
 			name: "memory.shared", unit: unitBytes, grow: holds,
-			meaning: "of that, memory that programs share and tmpfs, never reclaimed: a database's buffers may be there",
+			meaning: "part of memory.file that is shared memory and tmpfs, which is never reclaimed: often a database's buffers",
 			file:    "`total_shmem` of `memory.stat`; version 2: `shmem`",
 		},
 		{
-			name: "memory.dirty", unit: unitBytes, grow: holds, meaning: "page cache that is not written yet",
+			name: "memory.dirty", unit: unitBytes, grow: holds, meaning: "page cache to be written back",
 			file: "`total_dirty` of `memory.stat`; version 2: `file_dirty`",
 		},
 		{
-			name: "memory.major_faults", unit: unitFaults, meaning: "faults of pages that had to be read",
+			name: "memory.major_faults", unit: unitFaults, meaning: "page faults that needed a read",
 			file: "`total_pgmajfault` of `memory.stat`; version 2: `pgmajfault`",
 		},
 	},

@@ -3,19 +3,19 @@ package observe
 import "bytes"
 
 var hostCPU = sampler{
-	of: ofHost,
+	kind: ofHost,
 	metrics: []metric{
-		{name: "cpu.user", unit: unitCPUs, meaning: "processors at work in programs", file: "`/proc/stat`: user, nice"},
+		{name: "cpu.user", unit: unitCPUs, meaning: "CPU time in programs", file: "`/proc/stat`: user, nice"},
 		{
-			name: "cpu.system", unit: unitCPUs, meaning: "processors at work in the kernel, in interrupts too",
+			name: "cpu.system", unit: unitCPUs, meaning: "CPU time in the kernel, interrupts included",
 			file: "system, irq, softirq",
 		},
 		{
-			name: "cpu.iowait", unit: unitCPUs, meaning: "processors that were idle while I/O was waited for",
+			name: "cpu.iowait", unit: unitCPUs, meaning: "idle CPU time while tasks waited for I/O",
 			file: "iowait",
 		},
-		{name: "cpu.steal", unit: unitCPUs, meaning: "processors that a hypervisor took", file: "steal"},
-		{name: "cpu.irq", unit: unitCPUs, meaning: "of cpu.system, processors at work in interrupts", file: "irq, softirq"},
+		{name: "cpu.steal", unit: unitCPUs, meaning: "CPU time that a hypervisor took", file: "steal"},
+		{name: "cpu.irq", unit: unitCPUs, meaning: "part of cpu.system in interrupts", file: "irq, softirq"},
 	},
 	open: func(o origin) reader { return hostCPUReader{o.open(o.roots.Proc, "stat")} },
 }

@@ -1,18 +1,18 @@
 package observe
 
 var hostMemory = sampler{
-	of: ofHost,
+	kind: ofHost,
 	metrics: []metric{
 		{
-			name: "memory.available", unit: unitBytes, grow: holds, meaning: "memory that programs can have without swapping",
+			name: "memory.available", unit: unitBytes, grow: holds, meaning: "memory that is free for programs without swapping",
 			file: "`/proc/meminfo`: MemAvailable",
 		},
 		{
-			name: "memory.file", unit: unitBytes, grow: holds, meaning: "page cache, that of block devices and of tmpfs too",
+			name: "memory.file", unit: unitBytes, grow: holds, meaning: "page cache, block devices and tmpfs included",
 			file: "Cached, Buffers",
 		},
 		{
-			name: "memory.dirty", unit: unitBytes, grow: holds, meaning: "page cache that is not written yet", file: "Dirty",
+			name: "memory.dirty", unit: unitBytes, grow: holds, meaning: "page cache to be written back", file: "Dirty",
 		},
 	},
 	open: func(o origin) reader { return hostMemoryReader{o.open(o.roots.Proc, "meminfo")} },

@@ -29,12 +29,12 @@ func makeGroups(t testing.TB, name string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := GroupOf(roots, os.Getpid())
+	group, err := GroupOf(roots, os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var made []string
-	for _, h := range own.hierarchies() {
+	for _, h := range group.hierarchies() {
 		parent := *h.dir
 		if parent == "" {
 			parent = directory(roots, mounts, h.controller, "/.") // the root, which no group may be
@@ -128,8 +128,8 @@ func TestABusyLoopUsesAProcessor(t *testing.T) {
 		}
 		instances = append(instances, Instance{Index: i, Group: g})
 	}
-	const every = 100 * time.Millisecond
-	r, err := Start(Subject{Instances: instances, Host: true}, hostfs.Default(), every)
+	const interval = 100 * time.Millisecond
+	r, err := Start(Subject{Instances: instances, Host: true}, hostfs.Default(), interval)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,10 +139,10 @@ func TestABusyLoopUsesAProcessor(t *testing.T) {
 	if err := errors.Join(busy.Process.Kill(), idle.Process.Kill()); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(3 * every)
+	time.Sleep(3 * interval)
 	series := r.Stop()
 
-	whole := int(passed/every) - 1 // intervals that the loop ran in from end to end
+	whole := int(passed/interval) - 1 // intervals that the loop ran in from end to end
 	mean := func(source string, instance int, metrics ...string) (sum float64) {
 		t.Helper()
 		found := 0
@@ -227,12 +227,12 @@ func TestReadsOfAGroup(t *testing.T) {
 	time.Sleep(time.Second) // makes the time that Start and Stop take a small part
 	series := r.Stop()
 	passed := time.Since(began).Seconds()
-	told := 0
+	found := 0
 	for _, s := range series {
 		if s.Metric != "io.read_bytes" || s.Source != InstanceSource && s.Source != DeviceSource(devices[0]) {
 			continue
 		}
-		told++
+		found++
 		if len(s.Values) != 1 {
 			t.Fatalf("%d values, want one, of the time until it was stopped", len(s.Values))
 		}
@@ -240,8 +240,8 @@ func TestReadsOfAGroup(t *testing.T) {
 			t.Errorf("%s read %.1f MiB, want %d", s.Source, read, mib)
 		}
 	}
-	if told != 2 {
-		t.Errorf("%d series of bytes, want that of the instance and of the device", told)
+	if found != 2 {
+		t.Errorf("%d series of bytes, want that of the instance and of the device", found)
 	}
 }
 

@@ -59,11 +59,12 @@ type Instance struct {
 	Devices []string
 }
 
-// Recorder samples until it is stopped.
+// Recorder samples until it is stopped. Stop may be called concurrently. Its own goroutine alone has the courses and
+// their readers, until ended is closed.
 type Recorder struct {
-	every   time.Duration
-	started time.Time
-	courses []*course
+	interval time.Duration
+	started  time.Time
+	courses  []*course
 
 	now   func() time.Time
 	stop  chan struct{}
@@ -78,20 +79,20 @@ type course struct {
 	metrics  []metric
 	reader   reader
 
-	at     time.Time // of before
-	before []float64 // that was read last
+	time   time.Time // when before was read
+	before []float64 // values of the last reading
 	latest []float64
 	values [][]float64 // by metric
 }
 
 // Start begins to sample a subject, with intervals of that length; 0 is for Every. The series begin when it returns.
-func Start(subject Subject, roots hostfs.Roots, every time.Duration) (*Recorder, error) {
-	if every == 0 {
-		every = Every
+func Start(subject Subject, roots hostfs.Roots, interval time.Duration) (*Recorder, error) {
+	if interval == 0 {
+		interval = Every
 	}
-	if every < shortest {
+	if interval < shortest {
 		return nil, fmt.Errorf("samples every %v: more often than every %v, sampling would be among what is measured",
-			every, shortest)
+			interval, shortest)
 	}
 	seen := map[int]bool{}
 	for _, i := range subject.Instances {
@@ -100,15 +101,15 @@ func Start(subject Subject, roots hostfs.Roots, every time.Duration) (*Recorder,
 		}
 		seen[i.Index] = true
 	}
-	r := newRecorder(subject, roots, every)
+	r := newRecorder(subject, roots, interval)
 	r.begin()
 	go r.run()
 	return r, nil
 }
 
-// newRecorder opens what the samplers read.
-func newRecorder(subject Subject, roots hostfs.Roots, every time.Duration) *Recorder {
-	r := &Recorder{every: every, now: time.Now, stop: make(chan struct{}), ended: make(chan struct{})}
+// newRecorder opens the files that the samplers read.
+func newRecorder(subject Subject, roots hostfs.Roots, interval time.Duration) *Recorder {
+	r := &Recorder{interval: interval, now: time.Now, stop: make(chan struct{}), ended: make(chan struct{})}
 	buffer := new([]byte)
 	var tops []string
 	for _, d := range subject.Devices {
@@ -140,23 +141,23 @@ func newRecorder(subject Subject, roots hostfs.Roots, every time.Duration) *Reco
 
 // wholeDisks returns the disks of partitions, and other devices as they are: groups' I/O is counted by disk.
 func wholeDisks(roots hostfs.Roots, devices []string) []string {
-	var all []string
+	var disks []string
 	for _, d := range devices {
 		whole, err := blockdev.WholeDisk(roots, result.Device{Name: d, MajMin: d})
 		if err == nil {
 			d = whole.MajMin
 		}
-		if !slices.Contains(all, d) {
-			all = append(all, d)
+		if !slices.Contains(disks, d) {
+			disks = append(disks, d)
 		}
 	}
-	return all
+	return disks
 }
 
 // add adds the courses of every sampler of that kind.
 func (r *Recorder) add(kind kind, instance int, source string, from origin) {
 	for _, s := range samplers {
-		if s.of != kind {
+		if s.kind != kind {
 			continue
 		}
 		n := len(s.metrics)
@@ -177,7 +178,7 @@ func (r *Recorder) begin() {
 func (r *Recorder) run() {
 	defer close(r.ended)
 	taken := 0
-	timer := time.NewTimer(r.every)
+	timer := time.NewTimer(r.interval)
 	defer timer.Stop()
 	for {
 		select {
@@ -187,19 +188,19 @@ func (r *Recorder) run() {
 		case <-timer.C:
 		}
 		// A host that is overloaded wakes us late: the intervals that passed have the mean of them all.
-		due := int(r.now().Sub(r.started) / r.every)
+		due := int(r.now().Sub(r.started) / r.interval)
 		if due > taken {
 			r.sample(due - taken)
 			taken = due
 		}
-		next := r.started.Add(time.Duration(taken+1) * r.every)
+		next := r.started.Add(time.Duration(taken+1) * r.interval)
 		timer.Reset(next.Sub(r.now()))
 	}
 }
 
 // last takes the interval that is not over yet, when most of it has passed, or when there is no other.
 func (r *Recorder) last(taken int) {
-	due := int(r.now().Sub(r.started).Round(r.every) / r.every)
+	due := int(r.now().Sub(r.started).Round(r.interval) / r.interval)
 	if taken == 0 {
 		due = max(due, 1)
 	}
@@ -208,21 +209,21 @@ func (r *Recorder) last(taken int) {
 	}
 }
 
-// sample reads everything, and adds that many values to each series.
+// sample reads all metrics, and adds a value for each of the intervals to each series.
 func (r *Recorder) sample(intervals int) {
 	for _, c := range r.courses {
-		at := r.now()
+		now := r.now()
 		for i := range c.latest {
 			c.latest[i] = unknown
 		}
 		c.reader.read(c.latest)
-		seconds := at.Sub(c.at).Seconds()
+		seconds := now.Sub(c.time).Seconds()
 		for i, m := range c.metrics {
 			for range intervals {
 				c.values[i] = append(c.values[i], m.mean(c.before[i], c.latest[i], seconds))
 			}
 		}
-		c.at = at
+		c.time = now
 		c.before, c.latest = c.latest, c.before
 	}
 }
@@ -241,14 +242,14 @@ func (r *Recorder) Stop() []result.Series {
 }
 
 func (r *Recorder) series() []result.Series {
-	var all []result.Series
+	var series []result.Series
 	for _, c := range r.courses {
 		for i, m := range c.metrics {
-			all = append(all, result.Series{
+			series = append(series, result.Series{
 				Instance: c.instance, Source: c.source, Metric: m.name, Unit: m.unit,
-				Start: r.started.Round(0), Step: r.every, Values: c.values[i],
+				Start: r.started.Round(0), Step: r.interval, Values: c.values[i],
 			})
 		}
 	}
-	return all
+	return series
 }

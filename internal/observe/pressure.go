@@ -9,16 +9,15 @@ import (
 var resources = []string{"cpu", "memory", "io"}
 
 var groupPressure = sampler{
-	of: ofGroup,
-	metrics: pressureMetrics(
-		"`%s.pressure` of version 2, also where controllers are on version 1 and the group has a directory there"),
+	kind:    ofGroup,
+	metrics: pressureMetrics("version 2: `%s.pressure`"),
 	open: func(o origin) reader {
 		return openPressure(o, o.group.Unified, ".pressure")
 	},
 }
 
 var hostPressure = sampler{
-	of:      ofHost,
+	kind:    ofHost,
 	metrics: pressureMetrics("`/proc/pressure/%s`"),
 	open: func(o origin) reader {
 		return openPressure(o, o.roots.InProc("pressure"), "")
@@ -26,21 +25,21 @@ var hostPressure = sampler{
 }
 
 func pressureMetrics(file string) []metric {
-	var all []metric
+	var metrics []metric
 	for _, r := range resources {
-		at := fmt.Sprintf(file, r)
-		all = append(all,
+		path := fmt.Sprintf(file, r)
+		metrics = append(metrics,
 			metric{
-				name: "pressure." + r + ".some", unit: unitShare, file: at,
-				meaning: "share of the time in which at least one task waited for " + waitedFor[r],
+				name: "pressure." + r + ".some", unit: unitShare, file: path,
+				meaning: "time with a task that waited for " + waitedFor[r],
 			},
 			metric{
-				name: "pressure." + r + ".full", unit: unitShare, file: at,
-				meaning: "share of the time in which every task that had work waited for " + waitedFor[r],
+				name: "pressure." + r + ".full", unit: unitShare, file: path,
+				meaning: "time in which all non-idle tasks waited for " + waitedFor[r],
 			},
 		)
 	}
-	return all
+	return metrics
 }
 
 // waitedFor says what a resource is.

@@ -58,14 +58,14 @@ func (h recordedHost) group(t *testing.T, pid int) Group {
 }
 
 // clock is one that a test moves.
-type clock struct{ at time.Time }
+type clock struct{ time time.Time }
 
-func (c *clock) now() time.Time { return c.at }
+func (c *clock) now() time.Time { return c.time }
 
 // known writes the values of series that are known, one a line.
-func known(all []result.Series) string {
+func known(series []result.Series) string {
 	var out strings.Builder
-	for _, s := range all {
+	for _, s := range series {
 		for _, v := range s.Values {
 			if math.IsNaN(v) {
 				continue
@@ -86,15 +86,15 @@ func TestMetricsOfRecordedHosts(t *testing.T) {
 		subject func(t *testing.T, h recordedHost) Subject
 	}{
 		{"v1", func(t *testing.T, h recordedHost) Subject {
-			zero, one := h.group(t, 100), h.group(t, 200)
-			if one.Unified != "" {
-				t.Errorf("a process in the root of version 2 is in %s", one.Unified)
+			zero, second := h.group(t, 100), h.group(t, 200)
+			if second.Unified != "" {
+				t.Errorf("a process in the root of version 2 is in %s", second.Unified)
 			}
 			mini := Group{Memory: filepath.Dir(zero.Memory)}
 			return Subject{
 				Instances: []Instance{
 					{Index: 0, Group: zero, Devices: []string{"7:0"}},
-					{Index: 1, Group: one, Devices: []string{"254:0"}},
+					{Index: 1, Group: second, Devices: []string{"254:0"}},
 				},
 				Miniature: &mini,
 			}
@@ -108,12 +108,12 @@ func TestMetricsOfRecordedHosts(t *testing.T) {
 	} {
 		t.Run(c.archive, func(t *testing.T) {
 			h := recorded(t, filepath.Join("testdata", c.archive+".txtar"))
-			at := &clock{time.Unix(1000, 0)}
+			moved := &clock{time.Unix(1000, 0)}
 			r := newRecorder(c.subject(t, h), h.roots, time.Second)
-			r.now = at.now
+			r.now = moved.now
 			r.begin()
 			h.pass(t)
-			at.at = at.at.Add(time.Second)
+			moved.time = moved.time.Add(time.Second)
 			r.sample(1)
 			want, err := os.ReadFile(filepath.Join(h.dir, "want"))
 			if err != nil {
@@ -130,14 +130,14 @@ func TestMetricsOfRecordedHosts(t *testing.T) {
 // went back, give NaN where that happened and nowhere else.
 func TestWhatIsMissingSpoilsItsIntervalsOnly(t *testing.T) {
 	h := recorded(t, "testdata/v2.txtar")
-	at := &clock{time.Unix(1000, 0)}
+	moved := &clock{time.Unix(1000, 0)}
 	r := newRecorder(Subject{Instances: []Instance{{Group: h.group(t, 100)}}}, h.roots, time.Second)
-	r.now = at.now
+	r.now = moved.now
 	r.begin()
 	stat := h.roots.InSys("fs/cgroup/zero/cpu.stat")
 	tick := func(seconds int, user string) {
 		t.Helper()
-		at.at = at.at.Add(time.Duration(seconds) * time.Second)
+		moved.time = moved.time.Add(time.Duration(seconds) * time.Second)
 		err := os.WriteFile(stat, []byte("user_usec "+user+"\n"), 0o644) //nolint:gosec // a test's
 		if user == "" {
 			err = os.Remove(stat)
@@ -163,18 +163,18 @@ func TestWhatIsMissingSpoilsItsIntervalsOnly(t *testing.T) {
 // The counters of version 1 and what processes tell are never subtracted from each other.
 func TestCountersThatBeginMeanwhile(t *testing.T) {
 	h := recorded(t, "testdata/v1.txtar")
-	at := &clock{time.Unix(1000, 0)}
-	one := h.group(t, 200)
-	r := newRecorder(Subject{Instances: []Instance{{Group: one, Devices: []string{"254:0"}}}}, h.roots, time.Second)
-	r.now = at.now
+	moved := &clock{time.Unix(1000, 0)}
+	group := h.group(t, 200)
+	r := newRecorder(Subject{Instances: []Instance{{Group: group, Devices: []string{"254:0"}}}}, h.roots, time.Second)
+	r.now = moved.now
 	r.begin()
 	state := func(lines string) {
 		t.Helper()
-		at.at = at.at.Add(time.Second)
+		moved.time = moved.time.Add(time.Second)
 		root := h.roots.InSys("fs/cgroup/blkio/blkio.throttle.io_service_bytes")
 		err := errors.Join(
 			os.WriteFile(root, []byte("254:0 Read 5\n"), 0o644), //nolint:gosec // a test's
-			os.WriteFile(filepath.Join(one.IO, "blkio.throttle.io_service_bytes"), []byte(lines), 0o644),
+			os.WriteFile(filepath.Join(group.IO, "blkio.throttle.io_service_bytes"), []byte(lines), 0o644),
 		)
 		if err != nil {
 			t.Fatal(err)
@@ -213,21 +213,21 @@ func TestInstancesThatShareAGroup(t *testing.T) {
 
 func instancesThatShare(t *testing.T, share func(dir string) string) {
 	h := recorded(t, "testdata/v1.txtar")
-	zero, one := h.group(t, 100), h.group(t, 200)
-	one.IO = share(zero.IO)
-	members := filepath.Join(one.Memory, "cgroup.procs")
-	err := errors.Join(os.MkdirAll(one.Memory, 0o755), os.WriteFile(members, []byte("200\n"), 0o600))
+	zero, second := h.group(t, 100), h.group(t, 200)
+	second.IO = share(zero.IO)
+	members := filepath.Join(second.Memory, "cgroup.procs")
+	err := errors.Join(os.MkdirAll(second.Memory, 0o755), os.WriteFile(members, []byte("200\n"), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := &clock{time.Unix(1000, 0)}
+	moved := &clock{time.Unix(1000, 0)}
 	r := newRecorder(Subject{
-		Instances: []Instance{{Index: 0, Group: zero}, {Index: 1, Group: one}}, Miniature: &Group{IO: zero.IO},
+		Instances: []Instance{{Index: 0, Group: zero}, {Index: 1, Group: second}}, Miniature: &Group{IO: zero.IO},
 	}, h.roots, time.Second)
-	r.now = at.now
+	r.now = moved.now
 	r.begin()
 	h.pass(t)
-	at.at = at.at.Add(time.Second)
+	moved.time = moved.time.Add(time.Second)
 	r.sample(1)
 	got := known(r.series())
 	for _, want := range []string{
@@ -248,13 +248,13 @@ func instancesThatShare(t *testing.T, share func(dir string) string) {
 // Where a file system is on a partition, I/O is counted at its disk.
 func TestIOOfAGroupOnAPartition(t *testing.T) {
 	h := recorded(t, "testdata/v2.txtar")
-	at := &clock{time.Unix(1000, 0)}
+	moved := &clock{time.Unix(1000, 0)}
 	on := Instance{Group: h.group(t, 100), Devices: []string{"254:1"}}
 	r := newRecorder(Subject{Instances: []Instance{on}}, h.roots, time.Second)
-	r.now = at.now
+	r.now = moved.now
 	r.begin()
 	h.pass(t)
-	at.at = at.at.Add(time.Second)
+	moved.time = moved.time.Add(time.Second)
 	r.sample(1)
 	if got, want := known(r.series()), "instance 0: io.read_bytes 4096 bytes/s\n"; !strings.Contains(got, want) {
 		t.Errorf("%q is missing in\n%s", want, got)
@@ -277,12 +277,12 @@ func TestTheLastInterval(t *testing.T) {
 	for _, c := range []struct {
 		milliseconds, taken, want int
 	}{{100, 0, 1}, {2400, 2, 2}, {2600, 2, 3}, {3000, 3, 3}, {3100, 2, 3}} {
-		at := &clock{time.Unix(1000, 0)}
+		moved := &clock{time.Unix(1000, 0)}
 		r := newRecorder(Subject{Host: true}, hostfs.Default(), time.Second)
-		r.now = at.now
+		r.now = moved.now
 		r.begin()
 		r.sample(c.taken)
-		at.at = at.at.Add(time.Duration(c.milliseconds) * time.Millisecond)
+		moved.time = moved.time.Add(time.Duration(c.milliseconds) * time.Millisecond)
 		r.last(c.taken)
 		if got := len(r.series()[0].Values); got != c.want {
 			t.Errorf("%d ms with %d taken: %d values, want %d", c.milliseconds, c.taken, got, c.want)
@@ -299,17 +299,17 @@ func TestGroupOfAProcessThatEnded(t *testing.T) {
 
 func TestWhatCannotBeSampled(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		subject Subject
-		every   time.Duration
-		says    string
+		name     string
+		subject  Subject
+		interval time.Duration
+		says     string
 	}{
 		{"too often", Subject{}, time.Millisecond, "more often than every 10ms"},
 		{"backwards", Subject{}, -time.Second, "more often than every 10ms"},
 		{"two with one index", Subject{Instances: []Instance{{Index: 1}, {Index: 1}}}, 0, "instance 1"},
 		{"no index", Subject{Instances: []Instance{{Index: -1}}}, 0, "instance -1"},
 	} {
-		_, err := Start(c.subject, hostfs.Default(), c.every)
+		_, err := Start(c.subject, hostfs.Default(), c.interval)
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.says)
 		}

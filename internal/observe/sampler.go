@@ -21,7 +21,7 @@ var samplers = []sampler{
 
 // sampler reads some metrics of a group, a device or the host.
 type sampler struct {
-	of      kind
+	kind    kind
 	metrics []metric
 	open    func(origin) reader
 }
@@ -44,7 +44,8 @@ type origin struct {
 	device  result.Device // ofDevice
 }
 
-// reader reads the metrics of a sampler as they are now.
+// reader reads the metrics of a sampler as they are now. Called serially, by the goroutine of one Recorder: readers
+// of a Recorder share a buffer.
 type reader interface {
 	// read sets the values of the sampler's metrics, in their order; what it does not set is unknown.
 	read(values []float64)

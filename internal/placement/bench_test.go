@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+	"time"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/testkit/modeltest"
@@ -19,10 +20,10 @@ func largeFleet(containers, hosts int) (*model.Model, *Fleet) {
 	for i := range 20 {
 		c := base[i%len(base)]
 		c.Name = fmt.Sprint(c.Name, i)
-		by := model.Number(0.5 + 1.5*r.Float64())
-		c.Params.Reads.Scale *= by
-		c.Params.Reads.Floor *= by
-		c.Params.Reads.Fits *= by
+		factor := model.Number(0.5 + 1.5*r.Float64())
+		c.Params.Reads.Scale *= factor
+		c.Params.Reads.Floor *= factor
+		c.Params.Reads.Fits *= factor
 		c.Params.CPU.Base *= model.Number(0.5 + 1.5*r.Float64())
 		c.Params.Writes.At1 *= model.Number(0.5 + 1.5*r.Float64())
 		m.Classes = append(m.Classes, c)
@@ -39,6 +40,77 @@ func largeFleet(containers, hosts int) (*model.Model, *Fleet) {
 		f.Containers = append(f.Containers, Containers{Name: fmt.Sprint("c", c), Class: c, Count: containers / 20})
 	}
 	return m, f
+}
+
+// limitedFleet is a large fleet: a third of its containers has a least throughput, a quarter a limit of p99,
+// and a fifth are to be apart.
+func limitedFleet(containers, hosts int, o Objective) (*model.Model, *Fleet) {
+	m, f := largeFleet(containers, hosts)
+	f.Objective = o
+	r := rand.New(rand.NewPCG(12, 12))
+	for i := range f.Containers {
+		c := &f.Containers[i]
+		if i%3 == 0 {
+			c.LeastRate = 200 + 400*r.Float64()
+		}
+		if i%4 == 1 {
+			c.MostP99 = 0.02 + 0.04*r.Float64()
+		}
+		c.Apart = i%5 == 2
+		if o == FewHosts { // each is to have a limit
+			c.LeastRate = max(c.LeastRate, 100)
+		}
+	}
+	for k := range f.Hosts {
+		f.Hosts[k].Price = float64(1 + k%3)
+	}
+	return m, f
+}
+
+// BenchmarkLimited plans fleets with limits for each objective.
+func BenchmarkLimited(b *testing.B) {
+	for _, size := range [][2]int{{20, 5}, {100, 10}, {1000, 100}, {10_000, 1000}} {
+		for _, o := range Objectives() {
+			b.Run(fmt.Sprintf("%s/%dx%d", o[0], size[0], size[1]), func(b *testing.B) {
+				m, f := limitedFleet(size[0], size[1], Objective(o[0]))
+				for b.Loop() {
+					p, err := Best(m, f, Options{Seed: 1})
+					if err != nil {
+						b.Fatal(err)
+					}
+					b.ReportMetric(100*float64(p.Gap), "%gap")
+					b.ReportMetric(100*float64(p.Near), "%near")
+					b.ReportMetric(float64(p.Asked), "predictions")
+					b.ReportMetric(float64(p.Reached), "reached")
+					b.ReportMetric(float64(left(p)), "left")
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkBudget plans fleets with limits in a time that is given, and reports how many times as long it took.
+func BenchmarkBudget(b *testing.B) {
+	for _, size := range [][2]int{{100, 10}, {1000, 100}, {10_000, 1000}} {
+		for _, o := range Objectives() {
+			for _, budget := range []time.Duration{500 * time.Millisecond, time.Second, 3 * time.Second} {
+				b.Run(fmt.Sprintf("%s/%dx%d/%v", o[0], size[0], size[1], budget), func(b *testing.B) {
+					m, f := limitedFleet(size[0], size[1], Objective(o[0]))
+					for b.Loop() {
+						start := time.Now()
+						p, err := Best(m, f, Options{Seed: 1, Spent: Within(budget)})
+						if err != nil {
+							b.Fatal(err)
+						}
+						b.ReportMetric(time.Since(start).Seconds()/budget.Seconds(), "of-budget")
+						b.ReportMetric(100*float64(p.Gap), "%gap")
+						b.ReportMetric(float64(p.Reached), "reached")
+						b.ReportMetric(float64(left(p)), "left")
+					}
+				})
+			}
+		}
+	}
 }
 
 func BenchmarkPlan(b *testing.B) {

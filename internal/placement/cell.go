@@ -25,6 +25,10 @@ type cell struct {
 	number int
 	branch int   // station at which it is divided; -1 for time, -2 for nowhere
 	capped []int // demands of which the program knows that there are no more than there are
+
+	// Of the last basis of its program, or of that of the cell that it is a part of.
+	basic []int // numbers of corners
+	tight []int // rows that are at a bound; nil before
 }
 
 // kindCells bound the fillings of a kind of hosts.
@@ -36,7 +40,7 @@ type kindCells struct {
 	mostOf   []float64 // containers of each demand on one host
 	top      float64   // logit of what is used of a station at most
 	least    [2][]float64
-	most     [2][]float64 // ratio of what is used of one station and of another: by roomy and short, then by pair
+	greatest [2][]float64 // ratio of what is used of one station and of another: by roomy and short, then by pair
 
 	waits []wait
 
@@ -44,11 +48,12 @@ type kindCells struct {
 	ends    []waited // by wait
 	lp      dual
 	columns []corner
+	numbers []int     // of columns, by the number of a corner
 	fast    []float64 // of each slot in the cell: the most and the least it may do
 	slow    []float64
 }
 
-// wait is how long operations of some slots wait at a station, beside their service.
+// wait is a station and the exponent of its waiting, which some slots have in common.
 type wait struct {
 	station int
 	sharp   float64
@@ -60,7 +65,7 @@ type waited struct{ low, high float64 }
 // slotCell is a slot, and its numbers in the cell that is looked at.
 type slotCell struct {
 	model.Slot
-	at     int // in fillings
+	index  int // in fillings
 	demand int
 	weight float64 // of an operation
 	least  float64 // operations a second that it has to do
@@ -72,109 +77,159 @@ type slotCell struct {
 
 // corner is a column: an instance of a slot.
 type corner struct {
-	slot        int
-	rate, reads float64
-	writes      float64
-	least, most float64 // memory, where it is short
-	value       float64
+	slot            int
+	rate, reads     float64
+	writes          float64
+	least, greatest float64 // memory, where it is short
+	value           float64
+	id              int // the same in each cell
 }
 
-// cellsOf returns the cells of a kind for a goal; nil where its model has parameters that they know no bound of.
-func (s *search) cellsOf(at int, counts []int, least []float64) *kindCells {
-	k := s.kinds[at]
-	c := &kindCells{memory: float64(k.is.Host.MemoryBytes), demands: len(counts), mostOf: make([]float64, len(counts))}
+// cornersMost is how many corners a slot has at most.
+const cornersMost = 8 * (piecesMost + 1)
+
+// cellsOf returns the cells of a kind for a goal; nil if its model has parameters that cells cannot bound.
+func (s *search) cellsOf(index int, counts []int, goal goal) *kindCells {
+	kind := s.kinds[index]
+	cells := &kindCells{memory: float64(kind.is.Host.MemoryBytes), demands: len(counts),
+		mostOf: make([]float64, len(counts))}
 	var placed []model.Placed
 	for d, n := range counts {
-		c.mostOf[d] = float64(min(n, mostOfOne*len(k.able)))
+		cells.mostOf[d] = float64(min(n, mostOfOne*len(kind.able)))
 		if s.fleet.Containers[d].Apart {
-			c.mostOf[d] = min(c.mostOf[d], 1)
+			cells.mostOf[d] = min(cells.mostOf[d], 1)
 		}
 		if n == 0 {
 			continue
 		}
-		for drive := range k.able {
-			if k.refuses(d, k.able[drive]) != "" {
+		for drive := range kind.able {
+			if kind.refuses(d, kind.able[drive]) != "" {
 				continue
 			}
-			placed = append(placed, k.one(d, k.able[drive]))
-			c.slots = append(c.slots, slotCell{at: k.slot(d, drive), demand: d, weight: s.fleet.Containers[d].weight(),
-				least: least[d] * (1 - slack)})
+			placed = append(placed, kind.single(d, kind.able[drive]))
+			cells.slots = append(cells.slots, slotCell{index: kind.slot(d, drive), demand: d,
+				weight: s.fleet.Containers[d].weight(), least: s.leastRate(kind, d, kind.able[drive], goal) * (1 - slack)})
 		}
 	}
-	slots, stations, ok := k.model.Slots(k.is, placed)
+	slots, stations, ok := kind.model.Slots(kind.is, placed)
 	if !ok || len(slots) == 0 {
 		return nil
 	}
-	c.stations = stations
-	clients, sharpest, others := 0.0, 0.0, 0.0
-	for i := range c.slots {
-		o := &c.slots[i]
-		o.Slot = slots[i]
-		o.wants = o.Fixed + o.Cache
-		o.calm, o.starve = o.Reads.At(o.wants), o.Reads.At(max(1, o.Fixed))
-		if o.Cache == 0 && o.wants == 0 || len(o.Reads.Times) > 0 { // alone, it may have more than it wants
-			o.calm = o.Reads.At(0)
+	cells.stations = stations
+	clients, sharpest, largestOthers := 0.0, 0.0, 0.0
+	for i := range cells.slots {
+		slot := &cells.slots[i]
+		slot.Slot = slots[i]
+		slot.wants = slot.Fixed + slot.Cache
+		slot.calm, slot.starve = slot.Reads.At(slot.wants), slot.Reads.At(max(1, slot.Fixed))
+		if slot.Cache == 0 && slot.wants == 0 || len(slot.Reads.Times) > 0 { // alone, it may have more than it wants
+			slot.calm = slot.Reads.At(0)
 		}
-		o.starve = max(o.starve, o.calm)
-		n := min(float64(mostOfOne), c.mostOf[o.demand])
-		if c.memory > 0 && o.Fixed > 0 {
-			n = min(n, c.memory/o.Fixed)
+		slot.starve = max(slot.starve, slot.calm)
+		count := min(float64(mostOfOne), cells.mostOf[slot.demand])
+		if cells.memory > 0 && slot.Fixed > 0 {
+			count = min(count, cells.memory/slot.Fixed)
 		}
-		clients += n * o.Clients
-		for _, u := range o.Uses {
-			sharpest, others = max(sharpest, u.Sharp), max(others, u.Others)
-			w := -1
-			if u.Station >= 0 {
-				w = slices.IndexFunc(c.waits, func(w wait) bool { return w.station == u.Station && w.sharp == u.Sharp })
-				if w < 0 {
-					w = len(c.waits)
-					c.waits = append(c.waits, wait{station: u.Station, sharp: u.Sharp})
+		clients += count * slot.Clients
+		for _, use := range slot.Uses {
+			sharpest, largestOthers = max(sharpest, use.Sharp), max(largestOthers, use.Others)
+			number := -1
+			if use.Station >= 0 {
+				number = slices.Index(cells.waits, wait{station: use.Station, sharp: use.Sharp})
+				if number < 0 {
+					number = len(cells.waits)
+					cells.waits = append(cells.waits, wait{station: use.Station, sharp: use.Sharp})
 				}
 			}
-			o.waits = append(o.waits, w)
+			slot.waits = append(slot.waits, number)
 		}
 	}
 	// No more wait than there are clients: u * u^sharp/(1-u) is at most their number.
-	c.top = math.Log(clients*(1+others) + sharpest + 1)
-	c.fast, c.slow = make([]float64, len(c.slots)), make([]float64, len(c.slots))
-	c.relate()
-	return c
+	cells.top = math.Log(clients*(1+largestOthers) + sharpest + 1)
+	cells.fast, cells.slow = make([]float64, len(cells.slots)), make([]float64, len(cells.slots))
+	cells.relate()
+	return cells
 }
 
-// relate finds between which numbers the ratio of what is used of two stations is.
+// leastRate returns the operations a second that a container of a demand does at least if it keeps its limits and those
+// of a goal: a limit of p99 limits the mean, and so the rate of its clients.
+func (s *search) leastRate(kind *kind, demand, drive int, goal goal) float64 {
+	containers := &s.fleet.Containers[demand]
+	least := max(containers.LeastRate, goal.least*s.alone[demand])
+	limit := containers.MostP99
+	if goal.p99 > 0 && (limit == 0 || goal.p99 < limit) {
+		limit = goal.p99
+	}
+	if limit == 0 {
+		return least
+	}
+	placed := []model.Placed{kind.single(demand, drive)}
+	solved, err := kind.model.Solve(kind.is, placed)
+	if err != nil || !(solved.Tenants[0].Mean > 0) || !(solved.Rate > 0) {
+		return least
+	}
+	slots, _, ok := kind.model.Slots(kind.is, placed)
+	if !ok {
+		return least
+	}
+	think := slots[0].Clients/solved.Rate - solved.Tenants[0].Mean
+	mean := longestMean(limit*(1+slack), kind.model.Classes[placed[0].Class].Params.Tail)
+	return max(least, slots[0].Clients/(mean+think))
+}
+
+// meanStep is the ratio of two means that longestMean tries one after the other.
+const meanStep = 1.002
+
+// longestMean returns a mean, in seconds, above which every p99 is above a limit.
+func longestMean(p99 float64, tail model.Tail) float64 {
+	mean := p99
+	if math.IsNaN(tail.Least(mean)) {
+		return math.Inf(1)
+	}
+	for range 5000 {
+		lower := mean / meanStep
+		if lower*tail.Least(lower) <= p99 {
+			return mean
+		}
+		mean = lower
+	}
+	return mean
+}
+
+// relate computes the bounds of the ratio of what is used of two stations.
 func (c *kindCells) relate() {
 	n := c.stations
 	for short := range 2 {
-		c.least[short], c.most[short] = make([]float64, n*n), make([]float64, n*n)
+		c.least[short], c.greatest[short] = make([]float64, n*n), make([]float64, n*n)
 		for i := range c.least[short] {
 			c.least[short][i] = math.Inf(1)
 		}
-		each := make([]float64, n)
+		usage := make([]float64, n)
 		for s := range c.slots {
-			o := &c.slots[s]
-			for _, reads := range [2]float64{o.calm, o.starve} {
-				if short == 0 && len(o.Reads.Times) == 0 {
-					reads = o.calm
+			slot := &c.slots[s]
+			for _, reads := range [2]float64{slot.calm, slot.starve} {
+				if short == 0 && len(slot.Reads.Times) == 0 {
+					reads = slot.calm
 				}
-				clear(each)
+				clear(usage)
 				unknown := make([]bool, n)
-				for _, u := range o.Uses {
+				for _, u := range slot.Uses {
 					if u.Station >= 0 {
-						each[u.Station] += (1 + u.Others) * (u.Fixed + u.PerRead*reads + u.PerWrite*float64(o.Writes.At1))
-						unknown[u.Station] = unknown[u.Station] || u.PerWrite > 0 && o.Writes.Batch > 0
+						usage[u.Station] += (1 + u.Others) * (u.Fixed + u.PerRead*reads + u.PerWrite*float64(slot.Writes.At1))
+						unknown[u.Station] = unknown[u.Station] || u.PerWrite > 0 && slot.Writes.Batch > 0
 					}
 				}
 				for i := range n {
 					for j := range n {
-						at := i*n + j
+						pair := i*n + j
 						switch {
 						case unknown[i] || unknown[j]:
-							c.least[short][at], c.most[short][at] = 0, math.Inf(1)
-						case each[i] > 0:
-							c.least[short][at] = min(c.least[short][at], each[j]/each[i])
-							c.most[short][at] = max(c.most[short][at], each[j]/each[i])
-						case each[j] > 0:
-							c.most[short][at] = math.Inf(1)
+							c.least[short][pair], c.greatest[short][pair] = 0, math.Inf(1)
+						case usage[i] > 0:
+							c.least[short][pair] = min(c.least[short][pair], usage[j]/usage[i])
+							c.greatest[short][pair] = max(c.greatest[short][pair], usage[j]/usage[i])
+						case usage[j] > 0:
+							c.greatest[short][pair] = math.Inf(1)
 						}
 					}
 				}
@@ -183,7 +238,7 @@ func (c *kindCells) relate() {
 	}
 }
 
-// noneUsed is the logit of what is used of a station that nobody uses.
+// noneUsed is the logit of an idle station.
 const noneUsed = -40
 
 func share(logit float64) float64 {
@@ -203,10 +258,10 @@ func logit(share float64) float64 {
 	return max(noneUsed, math.Log(share/(1-share)))
 }
 
-// tighten makes a cell smaller by what the use of one station says of another's. It reports whether anything is left.
-func (c *kindCells) tighten(of *cell) bool {
+// tighten makes a cell smaller by the ratios of what stations use. It reports whether anything is left of the cell.
+func (c *kindCells) tighten(cell *cell) bool {
 	n, short := c.stations, 0
-	if of.short {
+	if cell.short {
 		short = 1
 	}
 	for range 2 {
@@ -215,13 +270,13 @@ func (c *kindCells) tighten(of *cell) bool {
 				if i == j {
 					continue
 				}
-				if most := c.most[short][i*n+j]; most > 0 && !math.IsInf(most, 1) {
-					of.high[j] = min(of.high[j], logit(most*share(of.high[i])))
+				if most := c.greatest[short][i*n+j]; most > 0 && !math.IsInf(most, 1) {
+					cell.high[j] = min(cell.high[j], logit(most*share(cell.high[i])))
 				}
-				if least := c.least[short][i*n+j]; least > 0 && !math.IsInf(least, 1) && of.low[i] > noneUsed {
-					of.low[j] = max(of.low[j], logit(min(1, least*share(of.low[i]))))
+				if least := c.least[short][i*n+j]; least > 0 && !math.IsInf(least, 1) && cell.low[i] > noneUsed {
+					cell.low[j] = max(cell.low[j], logit(min(1, least*share(cell.low[i]))))
 				}
-				if of.low[j] > of.high[j]+1e-12 {
+				if cell.low[j] > cell.high[j]+1e-12 {
 					return false
 				}
 			}
@@ -236,142 +291,143 @@ type (
 	use  = model.SlotUse
 )
 
-// piecesMost is into how many parts the reads of a slot are divided, which keeps hot and cold instances apart.
+// piecesMost is into how many parts the reads of a slot are divided at most, which keeps hot and cold instances apart.
 const piecesMost = 12
 
-// corners are the columns of a cell.
-func (c *kindCells) corners(of *cell, prices []float64, scale float64) {
+// corners computes the columns of a cell.
+func (c *kindCells) corners(cell *cell, prices []float64, scale float64) {
 	c.ends = c.ends[:0]
 	for _, w := range c.waits {
-		c.ends = append(c.ends, waited{waits(of.low[w.station], w.sharp), waits(of.high[w.station], w.sharp)})
+		c.ends = append(c.ends, waited{waits(cell.low[w.station], w.sharp), waits(cell.high[w.station], w.sharp)})
 	}
-	least, most := 0.0, 0.0 // s that caches keep
-	if of.short {
-		least, most = math.Exp(of.from), math.Exp(of.to)
+	least, greatest := 0.0, 0.0 // s that caches keep
+	if cell.short {
+		least, greatest = math.Exp(cell.from), math.Exp(cell.to)
 	}
 	c.columns = c.columns[:0]
 	for i := range c.slots {
-		o := &c.slots[i]
-		b := box{slot: o, cells: c, short: of.short, least: least, most: most}
-		b.reads = [2]float64{o.calm, o.calm}
-		if of.short {
-			b.reads[1] = o.starve
-		} else if len(o.Reads.Times) > 0 {
-			b.reads[1] = max(o.calm, o.Reads.At(o.wants))
+		slot := &c.slots[i]
+		bounds := box{slot: slot, cells: c, short: cell.short, least: least, greatest: greatest}
+		bounds.reads = [2]float64{slot.calm, slot.calm}
+		if cell.short {
+			bounds.reads[1] = slot.starve
+		} else if len(slot.Reads.Times) > 0 {
+			bounds.reads[1] = max(slot.calm, slot.Reads.At(slot.wants))
 		}
-		b.rates = [2]float64{0, math.Inf(1)}
-		if !b.shrink() {
+		bounds.rates = [2]float64{0, math.Inf(1)}
+		if !bounds.shrink() {
 			c.fast[i], c.slow[i] = 0, 0
 			continue
 		}
-		c.fast[i], c.slow[i] = b.rates[1], b.rates[0]
+		c.fast[i], c.slow[i] = bounds.rates[1], bounds.rates[0]
 		pieces := 1
-		base := max(b.reads[0], b.reads[1]/100)
-		if of.short && b.reads[1] > 1.15*base {
-			pieces = min(piecesMost, int(math.Ceil(math.Log(b.reads[1]/base)/0.14)))
+		base := max(bounds.reads[0], bounds.reads[1]/100)
+		if cell.short && bounds.reads[1] > 1.15*base {
+			pieces = min(piecesMost, int(math.Ceil(math.Log(bounds.reads[1]/base)/0.14)))
 		}
-		from := b.reads[0]
+		from := bounds.reads[0]
 		for q := 1; q <= pieces; q++ {
-			to := b.reads[1]
+			to := bounds.reads[1]
 			if q < pieces {
-				to = max(from, base*math.Pow(b.reads[1]/base, float64(q)/float64(pieces)))
+				to = max(from, base*math.Pow(bounds.reads[1]/base, float64(q)/float64(pieces)))
 			}
-			p := b
-			p.reads = [2]float64{from, to}
+			piece := bounds
+			piece.reads = [2]float64{from, to}
 			from = to
-			if pieces == 1 || p.shrink() {
-				p.add(i, scale, prices[o.demand])
+			if pieces == 1 || piece.shrink() {
+				piece.add(i, q, scale, prices[slot.demand])
 			}
 		}
 	}
 }
 
-// waits is how many times as long as its own service an operation waits at a station.
+// waits returns the ratio of an operation's wait at a station to its service: u^sharp/(1-u), where u is the share that
+// is used.
 func waits(logit, sharp float64) float64 {
 	if logit <= noneUsed {
 		return 0
 	}
 	u := 1 / (1 + math.Exp(-logit))
-	e := 0.0
+	power := 0.0
 	switch sharp {
 	case 2:
-		e = u * u
+		power = u * u
 	case 3:
-		e = u * u * u
+		power = u * u * u
 	case 6:
-		e = u * u * u
-		e *= e
+		power = u * u * u
+		power *= power
 	default:
-		e = math.Pow(u, sharp)
+		power = math.Pow(u, sharp)
 	}
-	return e * (1 + math.Exp(logit))
+	return power * (1 + math.Exp(logit))
 }
 
 // box bounds what a slot does in a cell: its operations a second, and the reads of each.
 type box struct {
-	slot         *slotCell
-	cells        *kindCells
-	short        bool
-	least, most  float64 // s that caches keep what they read
-	reads, rates [2]float64
+	slot            *slotCell
+	cells           *kindCells
+	short           bool
+	least, greatest float64 // s that caches keep what they read
+	reads, rates    [2]float64
 
 	low, high Line // s of a cycle beside Alone
 	writes    [2]float64
 }
 
-// waiting finds what operations wait, and how often they write, at the rates that the box has.
+// waiting computes how long operations wait, and how often they write, at the rates of the box.
 func (b *box) waiting() {
-	o := b.slot
-	w := float64(o.Writes.At1)
-	b.writes = [2]float64{w, w}
-	if batch := float64(o.Writes.Batch); batch > 0 && w > 0 {
-		b.writes = [2]float64{w * math.Pow(b.rates[0], batch), w * math.Pow(b.rates[1], batch)}
+	slot := b.slot
+	writes := float64(slot.Writes.At1)
+	b.writes = [2]float64{writes, writes}
+	if batch := float64(slot.Writes.Batch); batch > 0 && writes > 0 {
+		b.writes = [2]float64{writes * math.Pow(b.rates[0], batch), writes * math.Pow(b.rates[1], batch)}
 	}
 	b.low, b.high = Line{}, Line{}
-	for i, u := range o.Uses {
-		if o.waits[i] < 0 {
+	for i, use := range slot.Uses {
+		if slot.waits[i] < 0 {
 			continue
 		}
-		w := &b.cells.ends[o.waits[i]]
+		wait := &b.cells.ends[slot.waits[i]]
 		write := func(writes float64) float64 {
-			if u.PerWrite == 0 {
+			if use.PerWrite == 0 {
 				return 0
 			}
-			return u.PerWrite * writes
+			return use.PerWrite * writes
 		}
-		b.low.Base += model.Number(w.low * (u.Fixed + write(b.writes[0])))
-		b.low.More += model.Number(w.low * u.PerRead)
-		if w.high > 0 {
-			b.high.Base += model.Number(w.high * (u.Fixed + write(b.writes[1])))
-			b.high.More += model.Number(w.high * u.PerRead)
+		b.low.Base += model.Number(wait.low * (use.Fixed + write(b.writes[0])))
+		b.low.More += model.Number(wait.low * use.PerRead)
+		if wait.high > 0 {
+			b.high.Base += model.Number(wait.high * (use.Fixed + write(b.writes[1])))
+			b.high.More += model.Number(wait.high * use.PerRead)
 		}
 	}
 }
 
-// shrink makes the box smaller as long as that goes on: reads bound rates, and these reads. Each step is valid
-// whatever rises or falls with what. It reports whether anything is left.
+// shrink makes the box smaller as long as that goes on: reads bound rates, and rates bound reads. Each step is valid
+// whatever the sign of their relation. It reports whether anything is left of the box.
 func (b *box) shrink() bool {
-	o := b.slot
+	slot := b.slot
 	for range 60 {
 		before := b.rates
 		b.waiting()
-		b.rates[1] = min(b.rates[1], o.Clients/b.shortest(), b.cap())
+		b.rates[1] = min(b.rates[1], slot.Clients/b.shortest(), b.cap())
 		if slow := b.slowest(); slow > b.rates[0] {
 			b.rates[0] = slow
 		}
-		b.rates[0] = max(b.rates[0], o.least)
+		b.rates[0] = max(b.rates[0], slot.least)
 		if b.rates[0] > b.rates[1]*(1+1e-9) {
 			return false
 		}
 		b.rates[0] = min(b.rates[0], b.rates[1])
-		if b.short && o.starve > o.calm {
-			few, many := b.memories()
-			least, most := o.Reads.At(max(many, 1)), o.Reads.At(max(few, 1))
-			if least > b.reads[1]*(1+1e-9)+1e-12 || most < b.reads[0]*(1-1e-9)-1e-12 {
+		if b.short && slot.starve > slot.calm {
+			smallest, largest := b.memories()
+			least, greatest := slot.Reads.At(max(largest, 1)), slot.Reads.At(max(smallest, 1))
+			if least > b.reads[1]*(1+1e-9)+1e-12 || greatest < b.reads[0]*(1-1e-9)-1e-12 {
 				return false
 			}
 			b.reads[0] = min(max(b.reads[0], least), b.reads[1])
-			b.reads[1] = max(min(b.reads[1], most), b.reads[0])
+			b.reads[1] = max(min(b.reads[1], greatest), b.reads[0])
 		}
 		if b.rates[1]-before[1] > -1e-6*b.rates[1] && b.rates[0]-before[0] < 1e-6*b.rates[0] {
 			break
@@ -381,84 +437,84 @@ func (b *box) shrink() bool {
 	return true
 }
 
-// memories are the least and the most bytes that an instance has at the rates of the box.
-func (b *box) memories() (least, most float64) {
-	o := b.slot
-	if o.Touched == 0 {
-		return o.Fixed, o.wants
+// memories returns the least and the greatest bytes that an instance has at the rates of the box.
+func (b *box) memories() (least, greatest float64) {
+	slot := b.slot
+	if slot.Touched == 0 {
+		return slot.Fixed, slot.wants
 	}
-	least, most = o.Fixed, o.wants
-	fewest, _ := o.Reads.Memory(b.reads[1])
-	_, highest := o.Reads.Memory(b.reads[0])
-	least, most = max(least, fewest), min(most, highest)
+	least, greatest = slot.Fixed, slot.wants
+	fewest, _ := slot.Reads.Memory(b.reads[1])
+	_, highest := slot.Reads.Memory(b.reads[0])
+	least, greatest = max(least, fewest), min(greatest, highest)
 	if b.rates[0] > 0 && b.least > 0 {
-		least = max(least, o.Memory(b.rates[0], b.least))
+		least = max(least, slot.Memory(b.rates[0], b.least))
 	}
-	if !math.IsInf(b.most, 1) && !math.IsInf(b.rates[1], 1) {
-		most = min(most, o.Memory(b.rates[1], b.most))
+	if !math.IsInf(b.greatest, 1) && !math.IsInf(b.rates[1], 1) {
+		greatest = min(greatest, slot.Memory(b.rates[1], b.greatest))
 	}
-	return least, most
+	return least, greatest
 }
 
-// shortest is the least that a cycle takes in the box.
+// shortest returns the least seconds that a cycle takes in the box.
 func (b *box) shortest() float64 {
 	lines := b.slot.Alone
-	at := func(r float64) float64 { return b.slot.cycle(r) + b.low.At(r) }
-	least := min(at(b.reads[0]), at(b.reads[1]))
-	for i, l := range lines {
-		for _, k := range lines[:i] {
-			if r := float64((l.Base - k.Base) / (k.More - l.More)); r > b.reads[0] && r < b.reads[1] {
-				least = min(least, at(r))
+	cycleAt := func(r float64) float64 { return b.slot.cycle(r) + b.low.At(r) }
+	least := min(cycleAt(b.reads[0]), cycleAt(b.reads[1]))
+	for i, line := range lines {
+		for _, other := range lines[:i] {
+			if r := float64((line.Base - other.Base) / (other.More - line.More)); r > b.reads[0] && r < b.reads[1] {
+				least = min(least, cycleAt(r))
 			}
 		}
 	}
 	return least
 }
 
-// cycle is how long a cycle takes at the high end of the cell.
+// cycle returns how many seconds a cycle takes at the high end of the cell.
 func (b *box) cycle(reads float64) float64 { return b.slot.cycle(reads) + b.high.At(reads) }
 
-// cap is the rate that limits of the slot's own allow.
+// cap returns the rate that the slot's own limits allow.
 func (b *box) cap() float64 {
-	most := math.Inf(1)
-	for i, u := range b.slot.Uses {
+	limit := math.Inf(1)
+	for i, use := range b.slot.Uses {
 		if b.slot.waits[i] < 0 {
-			if busy := u.Fixed + u.PerRead*b.reads[0] + u.PerWrite*b.writes[0]; busy > 0 {
-				most = min(most, 1/busy)
+			if busy := use.Fixed + use.PerRead*b.reads[0] + use.PerWrite*b.writes[0]; busy > 0 {
+				limit = min(limit, 1/busy)
 			}
 		}
 	}
-	return most
+	return limit
 }
 
-// slowest is the least rate in the box: where it has stations of its own, of an instance that is alone.
+// slowest returns the least rate in the box: if the slot has stations of its own, the rate of an instance alone.
 func (b *box) slowest() float64 {
-	o := b.slot
+	slot := b.slot
 	rest := max(b.cycle(b.reads[0]), b.cycle(b.reads[1]))
 	if math.IsInf(rest, 1) || math.IsNaN(rest) {
 		return 0
 	}
-	low, high := 0.0, min(o.Clients/rest, b.cap())
-	if !slices.Contains(o.waits, -1) {
+	low, high := 0.0, min(slot.Clients/rest, b.cap())
+	if !slices.Contains(slot.waits, -1) {
 		return high
 	}
 	late := func(rate float64) bool {
 		seconds := rest
-		for i, u := range o.Uses {
-			if o.waits[i] >= 0 {
+		for i, use := range slot.Uses {
+			if slot.waits[i] >= 0 {
 				continue
 			}
-			busy := u.Fixed + u.PerRead*b.reads[1]
-			if u.PerWrite > 0 {
-				busy += u.PerWrite * b.writes[1]
+			busy := use.Fixed + use.PerRead*b.reads[1]
+			if use.PerWrite > 0 {
+				busy += use.PerWrite * b.writes[1]
 			}
 			used := rate * busy
 			if used >= 1 || math.IsNaN(used) {
 				return true
 			}
-			seconds += busy * math.Pow(used, u.Sharp) / (1 - used)
+			seconds += busy * math.Pow(used, use.Sharp) / (1 - used)
 		}
-		return rate*seconds > o.Clients
+		return rate*seconds > slot.Clients
 	}
 	for range 40 {
 		if middle := (low + high) / 2; late(middle) {
@@ -470,38 +526,38 @@ func (b *box) slowest() float64 {
 	return low
 }
 
-// add adds the columns of the box.
-func (b *box) add(slot int, scale, price float64) {
-	o := b.slot
-	least, most := o.wants, o.wants
+// add adds the columns of the box, which has a piece of a slot's reads.
+func (b *box) add(number, piece int, scale, price float64) {
+	slot := b.slot
+	least, greatest := slot.wants, slot.wants
 	if b.short {
-		least, most = b.memories()
+		least, greatest = b.memories()
 	}
-	// Below, the cycle is at least one of the lines: that which is highest in the middle.
-	low, middle := o.Alone[0], (b.reads[0]+b.reads[1])/2
-	for _, l := range o.Alone[1:] {
+	// The lower bound of the cycle is one of the lines: the one that is highest in the middle.
+	low, middle := slot.Alone[0], (b.reads[0]+b.reads[1])/2
+	for _, l := range slot.Alone[1:] {
 		if l.At(middle) > low.At(middle) {
 			low = l
 		}
 	}
-	own := slices.Contains(o.waits, -1)
-	cap := math.Inf(1)
-	if own {
-		cap = b.cap()
+	hasOwn := slices.Contains(slot.waits, -1)
+	limit := math.Inf(1)
+	if hasOwn {
+		limit = b.cap()
 	}
 	var fast, slow [2]float64
-	for i, r := range b.reads {
-		fast[i] = o.Clients / (low.At(r) + b.low.At(r))
-		slow[i] = o.Clients / b.cycle(r)
-		if own {
+	for i, reads := range b.reads {
+		fast[i] = slot.Clients / (low.At(reads) + b.low.At(reads))
+		slow[i] = slot.Clients / b.cycle(reads)
+		if hasOwn {
 			slow[i] = b.rates[0]
 		}
 	}
-	if fast[0] > cap && fast[1] > cap { // else its line is no side of the hull
-		fast = [2]float64{cap, cap}
+	if fast[0] > limit && fast[1] > limit { // else its line is no side of the hull
+		fast = [2]float64{limit, limit}
 	}
-	if slow[0] < o.least && slow[1] < o.least {
-		slow = [2]float64{o.least, o.least}
+	if slow[0] < slot.least && slow[1] < slot.least {
+		slow = [2]float64{slot.least, slot.least}
 	}
 	writes := b.writes[:1]
 	if b.writes[1] > b.writes[0]*(1+1e-12) {
@@ -511,10 +567,12 @@ func (b *box) add(slot int, scale, price float64) {
 	if b.reads[1]-b.reads[0] > 1e-9 {
 		rays = b.reads[:]
 	}
-	for i, r := range rays {
-		for _, x := range [2]float64{fast[i], slow[i]} {
-			for _, w := range writes {
-				b.cells.columns = append(b.cells.columns, corner{slot, x, r, w, least, most, scale*o.weight*x - price})
+	for i, reads := range rays {
+		for j, rate := range [2]float64{fast[i], slow[i]} {
+			for k, written := range writes {
+				id := number*cornersMost + 8*piece + 4*i + 2*j + k
+				b.cells.columns = append(b.cells.columns, corner{number, rate, reads, written, least, greatest,
+					scale*slot.weight*rate - price, id})
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"plimsoll/internal/model"
 	"plimsoll/internal/result"
 	"plimsoll/internal/testkit/modeltest"
+	"plimsoll/internal/testkit/soak"
 )
 
 // oddFleet has hosts and containers of all that bounds have a rule for: short memory, writes that are batched, curves
@@ -76,8 +77,8 @@ func oddFleet(r *rand.Rand) (*model.Model, *Fleet) {
 	return m, f
 }
 
-// oddFillings calls with fillings of the only kind of odd fleets that have a prediction, until so many were seen.
-func oddFillings(t *testing.T, seed uint64, fillings int, of func(r *rand.Rand, s *search, c *kindCells, f filling,
+// oddFillings calls check with fillings of the only kind of odd fleets that have a prediction, as many as fillings.
+func oddFillings(t *testing.T, seed uint64, fillings int, check func(r *rand.Rand, s *search, c *kindCells, f filling,
 	known *filled),
 ) {
 	t.Helper()
@@ -88,7 +89,7 @@ func oddFillings(t *testing.T, seed uint64, fillings int, of func(r *rand.Rand, 
 		if err != nil {
 			continue // nobody knows
 		}
-		c := s.cellsOf(0, s.counts(), make([]float64, len(fleet.Containers)))
+		c := s.cellsOf(0, s.counts(), goal{})
 		if c == nil {
 			t.Fatal("there is no bound")
 		}
@@ -96,7 +97,7 @@ func oddFillings(t *testing.T, seed uint64, fillings int, of func(r *rand.Rand, 
 			f := make(filling, s.kinds[0].slots())
 			for range 1 + r.IntN(20) {
 				slot := r.IntN(len(f))
-				d, _ := s.kinds[0].of(slot)
+				d, _ := s.kinds[0].split(slot)
 				if s.kinds[0].counts(f)[d] < int(c.mostOf[d]) {
 					f[slot]++
 				}
@@ -106,7 +107,7 @@ func oddFillings(t *testing.T, seed uint64, fillings int, of func(r *rand.Rand, 
 				continue
 			}
 			seen++
-			of(r, s, c, f, known)
+			check(r, s, c, f, known)
 		}
 	}
 }
@@ -114,6 +115,7 @@ func oddFillings(t *testing.T, seed uint64, fillings int, of func(r *rand.Rand, 
 // The program of a cell is worth at least as much as every filling whose environment is in the cell, whatever prices
 // are.
 func TestCellsHoldTheirFillings(t *testing.T) {
+	soak.WithoutRace(t)
 	const near = 1e-4 // solutions are rounded
 	tried, shorts := 0, 0
 	oddFillings(t, 1, 1000, func(r *rand.Rand, s *search, c *kindCells, f filling, known *filled) {
@@ -123,14 +125,14 @@ func TestCellsHoldTheirFillings(t *testing.T) {
 			return
 		}
 		for _, wide := range []float64{1e-3, 0.1, 1.5} {
-			of := &cell{short: short, bound: math.Inf(1)}
+			enclosing := &cell{short: short, bound: math.Inf(1)}
 			for _, u := range e.used {
 				z := logit(u)
-				of.low = append(of.low, max(noneUsed, z-wide*r.Float64()-near))
-				of.high = append(of.high, z+wide*r.Float64()+near)
+				enclosing.low = append(enclosing.low, max(noneUsed, z-wide*r.Float64()-near))
+				enclosing.high = append(enclosing.high, z+wide*r.Float64()+near)
 			}
 			if short {
-				of.from, of.to = time-wide*r.Float64()-near, time+wide*r.Float64()+near
+				enclosing.from, enclosing.to = time-wide*r.Float64()-near, time+wide*r.Float64()+near
 				shorts++
 			}
 			prices := make([]float64, len(s.fleet.Containers))
@@ -141,14 +143,14 @@ func TestCellsHoldTheirFillings(t *testing.T) {
 			for d, n := range s.kinds[0].counts(f) {
 				worth -= float64(n) * prices[d]
 			}
-			if !c.tighten(of) {
+			if !c.tighten(enclosing) {
 				t.Fatalf("%v: nothing is left of its cell", f)
 			}
-			c.program(of, prices, 1, math.Inf(-1))
+			c.program(enclosing, prices, 1, math.Inf(-1))
 			tried++
-			if !(of.bound >= worth-1e-6*(1+math.Abs(known.rate))) {
+			if !(enclosing.bound >= worth-1e-6*(1+math.Abs(known.rate))) {
 				t.Errorf("width %v, filling %v of %+v on %+v: it is worth %v, and its cell %v at most", wide, f,
-					s.fleet.Containers, s.kinds[0].is, worth, of.bound)
+					s.fleet.Containers, s.kinds[0].is, worth, enclosing.bound)
 			}
 		}
 	})
@@ -159,6 +161,7 @@ func TestCellsHoldTheirFillings(t *testing.T) {
 
 // No filling is worth more than all cells together say, and where the search goes on they say hardly more.
 func TestCellsBoundFillings(t *testing.T) {
+	soak.WithoutRace(t)
 	oddFillings(t, 2, 150, func(r *rand.Rand, s *search, c *kindCells, f filling, known *filled) {
 		prices := make([]float64, len(s.fleet.Containers))
 		for d := range prices {
@@ -168,17 +171,17 @@ func TestCellsBoundFillings(t *testing.T) {
 		for d, n := range s.kinds[0].counts(f) {
 			worth -= float64(n) * prices[d]
 		}
-		all := c.divided(prices, 1, 0)
-		all.until(20)
-		few := all.bound()
-		all.until(200)
-		many := all.bound()
-		if many > few+1e-6*math.Abs(few) {
-			t.Errorf("more cells say more: %v, and %v", many, few)
+		cells := c.divided(prices, 1, 0, func() bool { return false })
+		cells.until(20)
+		coarse := cells.bound()
+		cells.until(200)
+		fine := cells.bound()
+		if fine > coarse+1e-6*math.Abs(coarse) {
+			t.Errorf("more cells say more: %v, and %v", fine, coarse)
 		}
-		if !(many >= worth-1e-6*(1+math.Abs(known.rate))) {
+		if !(fine >= worth-1e-6*(1+math.Abs(known.rate))) {
 			t.Errorf("filling %v of %+v on %+v: it is worth %v, and all %v at most", f, s.fleet.Containers, s.kinds[0].is, worth,
-				many)
+				fine)
 		}
 	})
 }
@@ -189,11 +192,11 @@ func TestGradients(t *testing.T) {
 	oddFillings(t, 3, 600, func(_ *rand.Rand, s *search, c *kindCells, f filling, known *filled) {
 		k := s.kinds[0]
 		g := c.gradient(f, known)
-		for i, slot := range known.at {
+		for i, slot := range known.slots {
 			if f[slot] < 4 {
 				continue
 			}
-			more, less := k.fill(f.with(slot, 1), s.alone), k.fill(f.with(slot, -1), s.alone)
+			more, less := k.fill(f.adjusted(slot, 1), s.alone), k.fill(f.adjusted(slot, -1), s.alone)
 			if more.clash == "" && less.clash == "" && !more.unknown && !less.unknown {
 				each := known.solved.Tenants[i].Rate / float64(f[slot])
 				off = append(off, math.Abs((more.rate-less.rate)/2-g[slot])/each)
@@ -218,13 +221,14 @@ func TestProgramsAreSolved(t *testing.T) {
 		for d := range prices {
 			prices[d] = s.alone[d] * (1.5*r.Float64() - 0.5)
 		}
-		of := &cell{short: short, from: math.Log(e.time) - r.Float64(), to: math.Log(e.time) + 2*r.Float64()}
+		enclosing := &cell{short: short, from: math.Log(e.time) - r.Float64(), to: math.Log(e.time) + 2*r.Float64()}
 		for _, u := range e.used {
 			z := logit(u)
-			of.low, of.high = append(of.low, z-3*r.Float64()), append(of.high, max(-9, z)+3*r.Float64())
+			enclosing.low, enclosing.high = append(enclosing.low, z-3*r.Float64()),
+				append(enclosing.high, max(-9, z)+3*r.Float64())
 		}
-		c.corners(of, prices, 1)
-		bound := c.solve(of, math.Inf(-1))
+		c.corners(enclosing, prices, 1)
+		bound := c.solve(enclosing, math.Inf(-1))
 		if math.IsInf(bound, -1) {
 			return
 		}
@@ -232,8 +236,8 @@ func TestProgramsAreSolved(t *testing.T) {
 		l, worth := &c.lp, 0.0
 		rows := make([]float64, l.rows)
 		for j, x := range l.x {
-			if x < -1e-6 || x > l.most[j]*(1+1e-6) {
-				t.Errorf("there is %v of a column, of 0 to %v", x, l.most[j])
+			if x < -1e-6 || x > l.upper[j]*(1+1e-6) {
+				t.Errorf("there is %v of a column, of 0 to %v", x, l.upper[j])
 			}
 			worth += l.c[j] * x
 			for i := range rows {

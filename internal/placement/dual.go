@@ -2,27 +2,27 @@ package placement
 
 import "math"
 
-// dual is a linear program of few rows: maximize c*x, where lo <= A*x <= hi and 0 <= x <= most. It is solved by the
-// bounded dual simplex method from the slacks, with long steps (Maros, Computational Techniques of the Simplex Method,
-// 2003, chapter 10): columns whose bound is nearer than what is missing are passed by. Every basis on the way bounds
-// the value, whatever is lost in sums.
+// dual is a linear program of few rows: maximize c*x, where lo <= A*x <= hi and 0 <= x <= upper. A has m rows and n
+// columns; a is one of its columns. The bounded dual simplex method solves the program, with long steps (Maros,
+// Computational Techniques of the Simplex Method, 2003, chapter 10): columns whose bound is nearer than what is missing
+// are passed by. Every basis on the way bounds the value, whatever is lost in sums.
 type dual struct {
 	rows, columns int
 	a             []float64 // column after column
-	c, most       []float64
+	c, upper      []float64
 	lo, hi        []float64
 
 	x, worth []float64 // of columns, and of a unit more of each row
 	steps    int
 
-	basis   []int // by row: a column, or, from columns on, what a row comes to
-	where   []int // row of what is in the basis; atLeast and atMost otherwise
-	inverse []float64
-	values  []float64 // of the basis
-	reduced []float64 // costs of columns
-	right   []float64
-	entered []float64
-	passed  []crossing
+	basis    []int // by row: a column, or, from columns on, what a row comes to
+	position []int // by variable: its row in the basis; atLeast or atMost outside of the basis
+	inverse  []float64
+	values   []float64 // of the basis
+	reduced  []float64 // costs of columns
+	right    []float64
+	entered  []float64
+	passed   []crossing
 }
 
 const (
@@ -30,10 +30,20 @@ const (
 	atMost  = -2
 )
 
-// crossing is where the reduced cost of a column becomes 0, and by how much it may then change what leaves the basis.
+// crossing is a column of the ratio test: the ratio of its reduced cost to its pivot, where the cost becomes 0, and by
+// how much the column may then change what leaves the basis.
 type crossing struct {
-	at, room float64
-	column   int
+	ratio, room float64
+	column      int
+}
+
+// dot returns the sum of the products of two vectors of equal length.
+func dot(a, b []float64) (sum float64) {
+	a = a[:len(b)]
+	for i, v := range b {
+		sum += a[i] * v
+	}
+	return sum
 }
 
 func resized[T any](v []T, n int) []T {
@@ -43,18 +53,18 @@ func resized[T any](v []T, n int) []T {
 	return v[:n]
 }
 
-// reset makes room for a program; a, c, most, lo and hi are to be filled.
+// reset makes room for a program; the caller fills a, c, upper, lo and hi.
 func (l *dual) reset(rows, columns int) {
 	l.rows, l.columns, l.steps = rows, columns, 0
-	l.a, l.c, l.most = resized(l.a, rows*columns), resized(l.c, columns), resized(l.most, columns)
+	l.a, l.c, l.upper = resized(l.a, rows*columns), resized(l.c, columns), resized(l.upper, columns)
 	l.lo, l.hi = resized(l.lo, rows), resized(l.hi, rows)
 	l.x, l.worth = resized(l.x, columns), resized(l.worth, rows)
-	l.basis, l.where = resized(l.basis, rows), resized(l.where, rows+columns)
+	l.basis, l.position = resized(l.basis, rows), resized(l.position, rows+columns)
 	l.inverse, l.values = resized(l.inverse, rows*rows), resized(l.values, rows)
 	l.reduced, l.right, l.entered = resized(l.reduced, columns), resized(l.right, rows), resized(l.entered, rows)
 }
 
-// mostDualSteps ends a search that goes round in circles: its bound holds all the same.
+// mostDualSteps ends a search that cycles: its bound holds all the same.
 const mostDualSteps = 300
 
 // The tolerances of the simplex method, none of which is in the bound.
@@ -63,17 +73,38 @@ const (
 	pivotTiny = 1e-11
 )
 
-// solve returns a bound of the value, which is the value unless it ends early: at a bound that is not above enough.
-// It returns -Inf where no x is within the rows.
-func (l *dual) solve(enough float64) (bound float64) {
+// begin sets the first basis: columns in the place of slacks of rows, and the slacks of all other rows. The basis of a
+// similar program is a good one. As all variables are bounded, the method can start from any basis.
+func (l *dual) begin(columns, rows []int) {
 	m, n := l.rows, l.columns
 	clear(l.inverse)
 	for i := range m {
-		l.basis[i], l.where[n+i], l.inverse[i*m+i] = n+i, i, -1
+		l.basis[i], l.position[n+i], l.inverse[i*m+i] = n+i, i, -1
 	}
 	for j := range n {
-		l.where[j] = atLeast
+		l.position[j] = atLeast
 	}
+	for _, j := range columns {
+		l.enter(j)
+		leave, largest := -1, pivotLeast
+		for _, i := range rows {
+			if v := math.Abs(l.entered[i]); v > largest && l.basis[i] >= n {
+				leave, largest = i, v
+			}
+		}
+		if leave >= 0 {
+			l.replace(leave, j, false)
+		}
+	}
+}
+
+// pivotLeast is the least entry with which a column replaces the slack of a row in the first basis.
+const pivotLeast = 1e-6
+
+// solve returns a bound of the value. The bound is the value unless solve ends early, at a bound that is not above
+// enough. The bound is -Inf if no x is within the rows.
+func (l *dual) solve(enough float64) (bound float64) {
+	n := l.columns
 	for {
 		bound = l.priced()
 		if bound <= enough {
@@ -94,20 +125,20 @@ func (l *dual) solve(enough float64) (bound float64) {
 		l.change(leave, enter, up)
 	}
 	for j := range n {
-		switch w := l.where[j]; w {
+		switch row := l.position[j]; row {
 		case atLeast:
 			l.x[j] = 0
 		case atMost:
-			l.x[j] = l.most[j]
+			l.x[j] = l.upper[j]
 		default:
-			l.x[j] = l.values[w]
+			l.x[j] = l.values[row]
 		}
 	}
 	return bound
 }
 
-// priced finds what rows are worth in the basis, puts each column to the bound where that is best, and returns what
-// no x is beyond.
+// priced computes what rows are worth in the basis, puts each column to its better bound, and returns an upper bound of
+// the value.
 func (l *dual) priced() (bound float64) {
 	m, n := l.rows, l.columns
 	clear(l.worth)
@@ -120,38 +151,36 @@ func (l *dual) priced() (bound float64) {
 	}
 	clear(l.right)
 	for j := range n {
-		if l.where[j] >= 0 {
+		if l.position[j] >= 0 {
 			l.reduced[j] = 0
 			continue
 		}
-		a, d := l.a[j*m:j*m+m], l.c[j]
-		for k, v := range a {
-			d -= l.worth[k] * v
+		a, reduced := l.a[j*m:j*m+m], l.c[j]
+		reduced -= dot(l.worth, a)
+		l.reduced[j] = reduced
+		if reduced > dualTiny {
+			l.position[j] = atMost
+		} else if reduced < -dualTiny {
+			l.position[j] = atLeast
 		}
-		l.reduced[j] = d
-		if d > dualTiny {
-			l.where[j] = atMost
-		} else if d < -dualTiny {
-			l.where[j] = atLeast
-		}
-		bound += max(0, d*l.most[j])
-		if l.where[j] == atMost {
+		bound += max(0, reduced*l.upper[j])
+		if l.position[j] == atMost {
 			for k, v := range a {
-				l.right[k] -= v * l.most[j]
+				l.right[k] -= v * l.upper[j]
 			}
 		}
 	}
-	for i, w := range l.worth {
-		bound += max(w*l.hi[i], w*l.lo[i]) // what is lost in sums of a basic one, too
-		if l.where[n+i] >= 0 {
+	for i, worth := range l.worth {
+		bound += max(worth*l.hi[i], worth*l.lo[i]) // what is lost in sums of a basic one, too
+		if l.position[n+i] >= 0 {
 			continue
 		}
-		if w > dualTiny {
-			l.where[n+i] = atMost
-		} else if w < -dualTiny {
-			l.where[n+i] = atLeast
+		if worth > dualTiny {
+			l.position[n+i] = atMost
+		} else if worth < -dualTiny {
+			l.position[n+i] = atLeast
 		}
-		if l.where[n+i] == atMost {
+		if l.position[n+i] == atMost {
 			l.right[i] += l.hi[i]
 		} else {
 			l.right[i] += l.lo[i]
@@ -160,77 +189,70 @@ func (l *dual) priced() (bound float64) {
 	return bound
 }
 
-// bounds are those of a variable.
+// bounds returns the bounds of variable j.
 func (l *dual) bounds(j int) (lo, hi float64) {
 	if j < l.columns {
-		return 0, l.most[j]
+		return 0, l.upper[j]
 	}
 	return l.lo[j-l.columns], l.hi[j-l.columns]
 }
 
-// leaving returns the row of the basis that is furthest outside of its bounds, whether above, and by how much; -1 for
-// none.
+// leaving returns the row of the basis that is furthest outside of its bounds, whether its value is above them, and by
+// how much; -1 for none.
 func (l *dual) leaving() (row int, up bool, missing float64) {
 	m := l.rows
 	worst := dualTiny
 	row = -1
 	for i, j := range l.basis {
-		v := 0.0
-		for k, r := range l.right {
-			v += l.inverse[i*m+k] * r
-		}
-		l.values[i] = v
+		value := dot(l.inverse[i*m:i*m+m], l.right)
+		l.values[i] = value
 		lo, hi := l.bounds(j)
-		scale := 1 + math.Abs(v)
-		if over := (v - hi) / scale; over > worst {
-			row, worst, up, missing = i, over, true, v-hi
+		scale := 1 + math.Abs(value)
+		if over := (value - hi) / scale; over > worst {
+			row, worst, up, missing = i, over, true, value-hi
 		}
-		if under := (lo - v) / scale; under > worst {
-			row, worst, up, missing = i, under, false, lo-v
+		if under := (lo - value) / scale; under > worst {
+			row, worst, up, missing = i, under, false, lo-value
 		}
 	}
 	return row, up, missing
 }
 
-// entering returns what comes into the basis for a row that leaves it.
+// entering returns the variable that comes into the basis for a row that leaves it.
 func (l *dual) entering(leave int, up bool, missing float64) (enter int, feasible bool) {
 	m, n := l.rows, l.columns
 	row := l.inverse[leave*m : leave*m+m]
 	l.passed = l.passed[:0]
-	all := 0.0
+	total := 0.0
 	try := func(j int, alpha, reduced, room float64) {
-		t := alpha
-		if up != (l.where[j] == atLeast) {
-			t = -t
+		slope := alpha
+		if up != (l.position[j] == atLeast) {
+			slope = -slope
 		}
-		if t > pivotTiny {
-			l.passed = append(l.passed, crossing{math.Abs(reduced / alpha), t * room, j})
-			all += t * room
+		if slope > pivotTiny {
+			l.passed = append(l.passed, crossing{math.Abs(reduced / alpha), slope * room, j})
+			total += slope * room
 		}
 	}
 	for j := range n {
-		if l.where[j] >= 0 || l.most[j] == 0 {
+		if l.position[j] >= 0 || l.upper[j] == 0 {
 			continue
 		}
-		alpha := 0.0
-		for k, v := range l.a[j*m : j*m+m] {
-			alpha += row[k] * v
-		}
-		try(j, alpha, l.reduced[j], l.most[j])
+		try(j, dot(row, l.a[j*m:j*m+m]), l.reduced[j], l.upper[j])
 	}
 	for i := range m {
-		if l.where[n+i] < 0 && l.lo[i] < l.hi[i] {
+		if l.position[n+i] < 0 && l.lo[i] < l.hi[i] {
 			try(n+i, -row[i], l.worth[i], l.hi[i]-l.lo[i])
 		}
 	}
-	if all < missing-1e-6*(1+missing) {
+	if total < missing-1e-6*(1+missing) {
 		return -1, false
 	}
 	enter = -1
 	for left := missing; len(l.passed) > 0; { // few are passed by
 		best := 0
 		for q := range l.passed {
-			if l.passed[q].at < l.passed[best].at {
+			if l.passed[q].ratio < l.passed[best].ratio {
 				best = q
 			}
 		}
@@ -248,33 +270,40 @@ func (l *dual) entering(leave int, up bool, missing float64) (enter int, feasibl
 
 // change puts a variable into the basis in the place of another.
 func (l *dual) change(leave, enter int, up bool) {
+	l.enter(enter)
+	l.replace(leave, enter, up)
+}
+
+// enter computes by how much a unit of a variable changes the values of the basis.
+func (l *dual) enter(enter int) {
 	m, n := l.rows, l.columns
 	for i := range m {
 		if enter >= n {
 			l.entered[i] = -l.inverse[i*m+enter-n]
 			continue
 		}
-		v := 0.0
-		for k, a := range l.a[enter*m : enter*m+m] {
-			v += l.inverse[i*m+k] * a
-		}
-		l.entered[i] = v
+		l.entered[i] = dot(l.inverse[i*m:i*m+m], l.a[enter*m:enter*m+m])
 	}
-	l.where[l.basis[leave]] = atLeast
+}
+
+// replace puts the variable of the last enter into the basis, in the place of another.
+func (l *dual) replace(leave, enter int, up bool) {
+	m := l.rows
+	l.position[l.basis[leave]] = atLeast
 	if up {
-		l.where[l.basis[leave]] = atMost
+		l.position[l.basis[leave]] = atMost
 	}
-	l.basis[leave], l.where[enter] = enter, leave
+	l.basis[leave], l.position[enter] = enter, leave
 	from := l.inverse[leave*m : leave*m+m]
-	by := 1 / l.entered[leave]
+	scale := 1 / l.entered[leave]
 	for k := range from {
-		from[k] *= by
+		from[k] *= scale
 	}
 	for i := range m {
-		if v := l.entered[i]; i != leave && v != 0 {
+		if factor := l.entered[i]; i != leave && factor != 0 {
 			to := l.inverse[i*m : i*m+m]
 			for k, f := range from {
-				to[k] -= v * f
+				to[k] -= factor * f
 			}
 		}
 	}

@@ -30,19 +30,19 @@ const (
 // Parse reads a file of a fleet. open reads the model that it names. The error is a problem.List with everything
 // that is wrong, in the order of lines, or that of open.
 func Parse(file string, text []byte, open func(name string) (*model.Model, error)) (*Fleet, *model.Model, error) {
-	p := &fleetParser{fleet: &Fleet{Objective: Throughput}}
-	p.HostReader = model.HostReader{Reader: &field.Reader{}, Targets: map[string]*model.Target{}}
-	root := p.Root(text, field.File{Name: "fleet", Begin: "plimsoll init fleet writes one", Bytes: mostFleetBytes,
+	parser := &fleetParser{fleet: &Fleet{Objective: Throughput}}
+	parser.HostReader = model.HostReader{Reader: &field.Reader{}, Targets: map[string]*model.Target{}}
+	root := parser.Root(text, field.File{Name: "fleet", Begin: "plimsoll init fleet writes one", Bytes: mostFleetBytes,
 		Values: mostValues})
 	if root != nil {
-		if err := p.file(root, open); err != nil {
+		if err := parser.file(root, open); err != nil {
 			return nil, nil, err
 		}
 	}
-	if err := p.Problems.Sorted().Within(file).Err(); err != nil {
+	if err := parser.Problems.Sorted().Within(file).Err(); err != nil {
 		return nil, nil, err
 	}
-	return p.fleet, p.Model, nil
+	return parser.fleet, parser.Model, nil
 }
 
 type fleetParser struct {
@@ -56,7 +56,7 @@ func (p *fleetParser) file(root *yaml.Node, open func(string) (*model.Model, err
 	fields := map[string]func(*yaml.Node){"objective": p.objective, "headroom": func(n *yaml.Node) {
 		p.fleet.Headroom, _ = field.Value(p.Reader, n, "headroom", Headroom)
 	}, "moves": func(n *yaml.Node) { p.fleet.MostMoves = p.count(n, "moves") }}
-	for _, key := range []string{"model", "targets", "hosts", "containers", "now"} {
+	for _, key := range []string{"model", "targets", "hosts", "containers", "now", "down"} {
 		fields[key] = keep(key)
 	}
 	if p.Mapping(root, "a fleet", fields) == nil {
@@ -71,11 +71,11 @@ func (p *fleetParser) file(root *yaml.Node, open func(string) (*model.Model, err
 	if nodes["model"] == nil {
 		return nil // nothing else means anything
 	}
-	m, err := open(nodes["model"].Value)
+	fitted, err := open(nodes["model"].Value)
 	if err != nil {
 		return err
 	}
-	p.Model = m
+	p.Model = fitted
 	p.ReadTargets(nodes["targets"])
 	if n := nodes["hosts"]; n != nil {
 		p.Named(n, "hosts", p.hosts)
@@ -90,44 +90,106 @@ func (p *fleetParser) file(root *yaml.Node, open func(string) (*model.Model, err
 		p.Problem(root, fmt.Sprintf("moves: a plan for %s is not made of single moves", o),
 			"leave moves out, or plan for throughput or hosts")
 	}
+	p.defaultDrives(nodes["hosts"])
 	if n := nodes["now"]; n != nil {
 		p.now(n)
+	}
+	if n := nodes["down"]; n != nil {
+		p.down(n)
 	}
 	return nil
 }
 
-func (p *fleetParser) objective(n *yaml.Node) {
+// defaultDrives gives hosts without drives the one on which the classes of their containers were measured, as a
+// prediction does: without a drive, their I/O would have no limit.
+func (p *fleetParser) defaultDrives(hosts *yaml.Node) {
+	for k := range p.fleet.Hosts {
+		entry := &p.fleet.Hosts[k]
+		if len(entry.Is.Drives) > 0 {
+			continue
+		}
+		var stood []model.Drive
+		for _, containers := range p.fleet.Containers {
+			if containers.Class < 0 || containers.On != nil && !slices.Contains(containers.On, k) {
+				continue
+			}
+			host := p.Model.HostOf(&p.Model.Classes[containers.Class])
+			for _, d := range host.Drives {
+				if !slices.ContainsFunc(stood, func(o model.Drive) bool { return o.Name == d.Name }) {
+					stood = append(stood, d.Is)
+				}
+			}
+		}
+		if len(stood) == 1 {
+			entry.Is.Drives = []model.HostDrive{{Name: stood[0].Name, Is: stood[0]}}
+		} else if len(stood) > 1 {
+			var names []string
+			for _, d := range stood {
+				names = append(names, d.Name)
+			}
+			p.Problem(hosts, fmt.Sprintf("hosts %s have no drives, and their containers were measured on %s", entry.Name,
+				plural.And(names)), "write drives: {nvme: "+names[0]+"}")
+		}
+	}
+}
+
+// failed is "big-1", or "nvme on big-1".
+var failed = regexp.MustCompile(`^(?:(\S+) on )?(\S+)$`)
+
+// down takes hosts and drives that failed out of the fleet. What stood there stands nowhere.
+func (p *fleetParser) down(node *yaml.Node) {
+	nodes := node.Content
+	if node.Kind == yaml.ScalarNode {
+		nodes = []*yaml.Node{node}
+	} else if node.Kind != yaml.SequenceNode {
+		p.Problem(node, "down is a list of hosts and drives, not "+field.Describe(node), "write down: [big-1, nvme on big-2]")
+		return
+	}
+	for _, entry := range nodes {
+		parts := failed.FindStringSubmatch(entry.Value)
+		if parts == nil || entry.Kind != yaml.ScalarNode {
+			p.Problem(entry, fmt.Sprintf("down: %s is no host and no drive", field.Describe(entry)),
+				"write big-1, or nvme on big-2")
+			continue
+		}
+		if why := p.fleet.fail(parts[2], parts[1]); why != "" {
+			p.Problem(entry, "down: "+why, "hosts that are several have numbers: big-1")
+		}
+	}
+}
+
+func (p *fleetParser) objective(node *yaml.Node) {
 	var known []string
 	for _, o := range Objectives() {
-		if known = append(known, o[0]); o[0] == n.Value {
-			p.fleet.Objective = Objective(n.Value)
+		if known = append(known, o[0]); o[0] == node.Value {
+			p.fleet.Objective = Objective(node.Value)
 			return
 		}
 	}
-	p.Problem(n, fmt.Sprintf("objective: a plan is for one of %s, not for %s", plural.And(known), field.Describe(n)),
-		suggest.DidYouMean(n.Value, known))
+	p.Problem(node, fmt.Sprintf("objective: a plan is for one of %s, not for %s", plural.And(known), field.Describe(node)),
+		suggest.DidYouMean(node.Value, known))
 }
 
-func (p *fleetParser) hosts(name string, n *yaml.Node) {
-	h := Hosts{Name: name, Count: 1}
-	p.named(n, "hosts", name)
-	h.Is = p.Host(n, "hosts "+name, model.HostKind{}, map[string]func(*yaml.Node){
-		"count": func(n *yaml.Node) { h.Count = p.count(n, "count of hosts "+name) },
-		"price": func(n *yaml.Node) { h.Price, _ = field.Value(p.Reader, n, "price of hosts "+name, aPrice) },
+func (p *fleetParser) hosts(name string, node *yaml.Node) {
+	hosts := Hosts{Name: name, Count: 1}
+	p.named(node, "hosts", name)
+	hosts.Is = p.Host(node, "hosts "+name, model.HostKind{}, map[string]func(*yaml.Node){
+		"count": func(n *yaml.Node) { hosts.Count = p.count(n, "count of hosts "+name) },
+		"price": func(n *yaml.Node) { hosts.Price, _ = field.Value(p.Reader, n, "price of hosts "+name, aPrice) },
 	})
-	if h.Is.Host.MemoryBytes == 0 {
-		p.Problem(n, fmt.Sprintf("hosts %s have no memory: what fits on them would have no end", name),
+	if hosts.Is.Host.MemoryBytes == 0 {
+		p.Problem(node, fmt.Sprintf("hosts %s have no memory: what fits on them would have no end", name),
 			"write memory: 64GiB")
 	}
-	if h.Is.Host.CPUs == 0 {
-		p.Problem(n, fmt.Sprintf("hosts %s have no cpus", name), "write cpus: 16")
+	if hosts.Is.Host.CPUs == 0 {
+		p.Problem(node, fmt.Sprintf("hosts %s have no cpus", name), "write cpus: 16")
 	}
-	p.fleet.Hosts = append(p.fleet.Hosts, h)
+	p.fleet.Hosts = append(p.fleet.Hosts, hosts)
 }
 
 var nameShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
-// named says what is wrong with a name, which stands in tables and in names of hosts.
+// named reports a problem with a name, which is shown in tables and in names of hosts.
 func (p *fleetParser) named(n *yaml.Node, what, name string) {
 	if !nameShape.MatchString(name) {
 		p.Problem(n, fmt.Sprintf("%s: %q is no name", what, name),
@@ -135,104 +197,123 @@ func (p *fleetParser) named(n *yaml.Node, what, name string) {
 	}
 }
 
-func (p *fleetParser) containers(all *yaml.Node) {
+func (p *fleetParser) containers(list *yaml.Node) {
 	type wish struct {
-		of   int
-		to   *[]int
-		node *yaml.Node
-		what string
+		owner int
+		to    *[]int
+		node  *yaml.Node
+		key   string
 	}
 	var wishes []wish
-	at := map[string]int{}
-	if len(all.Content) > 2*mostDemands {
-		p.Problem(all, fmt.Sprintf("there are more than %d kinds of containers", mostDemands), "")
+	numbers := map[string]int{}
+	if len(list.Content) > 2*mostDemands {
+		p.Problem(list, fmt.Sprintf("there are more than %d kinds of containers", mostDemands), "")
 		return
 	}
-	p.Named(all, "containers", func(name string, n *yaml.Node) {
-		p.named(n, "containers", name)
-		of := "containers " + name
-		c := Containers{Name: name, Count: 1, Class: -1}
+	p.Named(list, "containers", func(name string, node *yaml.Node) {
+		p.named(node, "containers", name)
+		subject := "containers " + name
+		containers := Containers{Name: name, Count: 1, Class: -1}
 		i := len(p.fleet.Containers)
-		read := p.Mapping(n, of, map[string]func(*yaml.Node){
-			"class":  func(n *yaml.Node) { c.Class = p.class(n, of) },
-			"count":  func(n *yaml.Node) { c.Count = p.count(n, "count of "+of) },
-			"limits": func(n *yaml.Node) { c.Limits = experiment.ReadLimits(p.Reader, n, of) },
-			"weight": func(n *yaml.Node) { c.Weight, _ = field.Value(p.Reader, n, "weight of "+of, weight) },
+		read := p.Mapping(node, subject, map[string]func(*yaml.Node){
+			"class":  func(n *yaml.Node) { containers.Class = p.class(n, subject) },
+			"count":  func(n *yaml.Node) { containers.Count = p.count(n, "count of "+subject) },
+			"limits": func(n *yaml.Node) { containers.Limits = experiment.ReadLimits(p.Reader, n, subject) },
+			"weight": func(n *yaml.Node) { containers.Weight, _ = field.Value(p.Reader, n, "weight of "+subject, weight) },
 			"least-throughput": func(n *yaml.Node) {
-				c.LeastRate, _ = field.Value(p.Reader, n, "least-throughput of "+of, LeastThroughput)
+				containers.LeastRate, _ = field.Value(p.Reader, n, "least-throughput of "+subject, LeastThroughput)
 			},
-			"p99-limit": func(n *yaml.Node) { c.MostP99, _ = field.Value(p.Reader, n, "p99-limit of "+of, P99Limit) },
-			"data":      func(n *yaml.Node) { c.Data, _ = field.Value(p.Reader, n, "data of "+of, field.Bytes.Like("100GB")) },
-			"apart":     func(n *yaml.Node) { c.Apart, _ = field.Value(p.Reader, n, "apart of "+of, field.Switch) },
+			"p99-limit": func(n *yaml.Node) {
+				containers.MostP99, _ = field.Value(p.Reader, n, "p99-limit of "+subject, P99Limit)
+			},
+			"data": func(n *yaml.Node) {
+				containers.Data, _ = field.Value(p.Reader, n, "data of "+subject, field.Bytes.Like("100GB"))
+			},
+			"apart": func(n *yaml.Node) {
+				containers.Apart, _ = field.Value(p.Reader, n, "apart of "+subject, field.Switch)
+			},
 			"beside":    func(n *yaml.Node) { wishes = append(wishes, wish{i, nil, n, "beside"}) },
-			"on":        func(n *yaml.Node) { c.On = p.on(n, of) },
+			"on":        func(n *yaml.Node) { containers.On = p.on(n, subject) },
 			"away-from": func(n *yaml.Node) { wishes = append(wishes, wish{i, nil, n, "away-from"}) },
 		})
 		if read != nil && !read["class"] {
-			p.Problem(n, of+" have no class", "write class: "+p.Model.Classes[0].Name)
+			p.Problem(node, subject+" have no class", "write class: "+p.Model.Classes[0].Name)
 		}
-		if p.fleet.Objective == FewHosts && read != nil && c.LeastRate == 0 && c.MostP99 == 0 {
-			p.Problem(n, of+" are to do nothing in particular: on the fewest hosts they would do next to nothing",
+		if p.fleet.Objective == FewHosts && read != nil && containers.LeastRate == 0 && containers.MostP99 == 0 {
+			p.Problem(node, subject+" are to do nothing in particular: on the fewest hosts they would do next to nothing",
 				"write least-throughput or p99-limit")
 		}
-		at[name] = i
-		p.fleet.Containers = append(p.fleet.Containers, c)
+		numbers[name] = i
+		p.fleet.Containers = append(p.fleet.Containers, containers)
 	})
-	for _, w := range wishes {
-		c := &p.fleet.Containers[w.of]
-		to := &c.Beside
-		if w.what == "away-from" {
-			to = &c.Away
+	for _, wish := range wishes {
+		containers := &p.fleet.Containers[wish.owner]
+		to := &containers.Beside
+		if wish.key == "away-from" {
+			to = &containers.Away
 		}
-		nodes := w.node.Content
-		if w.node.Kind == yaml.ScalarNode {
-			nodes = []*yaml.Node{w.node}
-		} else if w.node.Kind != yaml.SequenceNode {
-			p.Problem(w.node, fmt.Sprintf("%s of containers %s is a list of containers, not %s", w.what, c.Name,
-				field.Describe(w.node)), "write "+w.what+": [orders]")
+		nodes := wish.node.Content
+		if wish.node.Kind == yaml.ScalarNode {
+			nodes = []*yaml.Node{wish.node}
+		} else if wish.node.Kind != yaml.SequenceNode {
+			p.Problem(wish.node, fmt.Sprintf("%s of containers %s is a list of containers, not %s", wish.key, containers.Name,
+				field.Describe(wish.node)), "write "+wish.key+": [orders]")
 		}
 		for _, n := range nodes {
-			other, ok := at[n.Value]
+			other, ok := numbers[n.Value]
 			switch {
 			case !ok:
-				p.Problem(n, fmt.Sprintf("%s of containers %s: there are no containers %s", w.what, c.Name, field.Describe(n)),
-					"")
-			case other == w.of:
-				p.Problem(n, fmt.Sprintf("%s of containers %s: that is they themselves", w.what, c.Name),
+				p.Problem(n, fmt.Sprintf("%s of containers %s: there are no containers %s", wish.key, containers.Name,
+					field.Describe(n)), "")
+			case other == wish.owner:
+				p.Problem(n, fmt.Sprintf("%s of containers %s: that is they themselves", wish.key, containers.Name),
 					"write apart: true for replicas")
-			case slices.Contains(c.Beside, other), slices.Contains(c.Away, other):
-				p.Problem(n, fmt.Sprintf("%s of containers %s: %s is named before", w.what, c.Name, n.Value), "")
+			case slices.Contains(containers.Beside, other), slices.Contains(containers.Away, other):
+				p.Problem(n, fmt.Sprintf("%s of containers %s: %s is named before", wish.key, containers.Name, n.Value), "")
 			default:
 				*to = append(*to, other)
 			}
 		}
 	}
+	for _, wish := range wishes {
+		containers := &p.fleet.Containers[wish.owner]
+		if wish.key != "beside" || len(containers.Beside) == 0 {
+			continue
+		}
+		apart := func(other int) bool {
+			return slices.Contains(containers.Away, other) || slices.Contains(p.fleet.Containers[other].Away, wish.owner)
+		}
+		if !slices.ContainsFunc(containers.Beside, func(other int) bool { return !apart(other) }) {
+			p.Problem(wish.node, fmt.Sprintf("containers %s must be both next to %s and away from them", containers.Name,
+				p.fleet.Containers[containers.Beside[0]].Name), "leave one of beside and away-from out")
+		}
+	}
 }
 
-// on reads kinds of hosts. Those were read before, wherever they stand in the file.
-func (p *fleetParser) on(n *yaml.Node, of string) (kinds []int) {
-	nodes := n.Content
-	if n.Kind == yaml.ScalarNode {
-		nodes = []*yaml.Node{n}
+// on reads a list of kinds of hosts, which were read before, wherever the file has them.
+func (p *fleetParser) on(node *yaml.Node, subject string) (kinds []int) {
+	nodes := node.Content
+	if node.Kind == yaml.ScalarNode {
+		nodes = []*yaml.Node{node}
 	}
-	for _, one := range nodes {
-		i := slices.IndexFunc(p.fleet.Hosts, func(h Hosts) bool { return h.Name == one.Value })
+	for _, entry := range nodes {
+		i := slices.IndexFunc(p.fleet.Hosts, func(h Hosts) bool { return h.Name == entry.Value })
 		if i < 0 {
-			p.Problem(one, fmt.Sprintf("on of %s: there are no hosts %s", of, field.Describe(one)), "")
+			p.Problem(entry, fmt.Sprintf("on of %s: there are no hosts %s", subject, field.Describe(entry)), "")
 		}
 		kinds = append(kinds, i)
 	}
 	if len(kinds) == 0 {
-		p.Problem(n, fmt.Sprintf("on of %s is a list of hosts, not %s", of, field.Describe(n)), "write on: [big]")
+		p.Problem(node, fmt.Sprintf("on of %s is a list of hosts, not %s", subject, field.Describe(node)), "write on: [big]")
 	}
 	return kinds
 }
 
-func (p *fleetParser) class(n *yaml.Node, of string) int {
-	i := slices.IndexFunc(p.Model.Classes, func(f model.Fitted) bool { return f.Name == n.Value })
+func (p *fleetParser) class(node *yaml.Node, subject string) int {
+	i := slices.IndexFunc(p.Model.Classes, func(f model.Fitted) bool { return f.Name == node.Value })
 	if i < 0 {
-		_, err := p.Model.Find(n.Value)
-		p.Problem(n, fmt.Sprintf("class of %s: %v", of, err), "")
+		_, err := p.Model.Find(node.Value)
+		p.Problem(node, fmt.Sprintf("class of %s: %v", subject, err), "")
 	}
 	return i
 }
@@ -240,14 +321,14 @@ func (p *fleetParser) class(n *yaml.Node, of string) int {
 // standing is "2" or "2 on nvme".
 var standing = regexp.MustCompile(`^(\d{1,7})(?: on (\S+))?$`)
 
-func (p *fleetParser) now(n *yaml.Node) {
+func (p *fleetParser) now(node *yaml.Node) {
 	type host struct{ kind, number int }
 	hosts := map[string]host{}
 	for k := range p.fleet.Hosts {
 		for i := range min(p.fleet.Hosts[k].Count, mostCounted) {
 			name := hostName(&p.fleet.Hosts[k], i+1)
 			if other, twice := hosts[name]; twice && other.kind != k {
-				p.Problem(n, fmt.Sprintf("hosts %s and %s both have a host %s", p.fleet.Hosts[other.kind].Name,
+				p.Problem(node, fmt.Sprintf("hosts %s and %s both have a host %s", p.fleet.Hosts[other.kind].Name,
 					p.fleet.Hosts[k].Name,
 					name), "give one of them another name")
 			}
@@ -255,51 +336,53 @@ func (p *fleetParser) now(n *yaml.Node) {
 		}
 	}
 	counts := make([]int, len(p.fleet.Containers))
-	p.Named(n, "now", func(name string, n *yaml.Node) {
-		h, ok := hosts[name]
+	p.Named(node, "now", func(name string, node *yaml.Node) {
+		host, ok := hosts[name]
 		if !ok {
-			p.Problem(n, fmt.Sprintf("now: the fleet has no host %s", name),
-				"hosts that are several have numbers: "+hostName(&Hosts{Name: "big", Count: 2}, 1))
+			p.Problem(node, fmt.Sprintf("now: the fleet has no host %s", name),
+				"hosts that are several have numbers, such as big-1; one that failed stays in hosts: write down: ["+name+"]")
 			return
 		}
-		drives := p.fleet.Hosts[h.kind].Is.Drives
-		p.Named(n, "containers on "+name, func(of string, n *yaml.Node) {
-			i := slices.IndexFunc(p.fleet.Containers, func(c Containers) bool { return c.Name == of })
+		drives := p.fleet.Hosts[host.kind].Is.Drives
+		p.Named(node, "containers on "+name, func(container string, node *yaml.Node) {
+			i := slices.IndexFunc(p.fleet.Containers, func(c Containers) bool { return c.Name == container })
 			if i < 0 {
-				p.Problem(n, fmt.Sprintf("now: there are no containers %s", of), "")
+				p.Problem(node, fmt.Sprintf("now: there are no containers %s", container), "")
 				return
 			}
-			all := n.Content
-			if n.Kind == yaml.ScalarNode {
-				all = []*yaml.Node{n}
+			entries := node.Content
+			if node.Kind == yaml.ScalarNode {
+				entries = []*yaml.Node{node}
 			}
-			for _, one := range all {
-				said := standing.FindStringSubmatch(one.Value)
-				if said == nil {
-					p.Problem(one, fmt.Sprintf("%s on %s: %s is no number of them", of, name, field.Describe(one)),
+			for _, entry := range entries {
+				match := standing.FindStringSubmatch(entry.Value)
+				if match == nil {
+					p.Problem(entry, fmt.Sprintf("%s on %s: %s is no number of them", container, name, field.Describe(entry)),
 						"write 2, or 2 on nvme")
 					continue
 				}
-				s := Standing{Host: name, Containers: i, Drive: min(0, len(drives)-1)}
-				s.Count, _ = strconv.Atoi(said[1])
-				if said[2] != "" {
-					if s.Drive = slices.IndexFunc(drives, func(d model.HostDrive) bool { return d.Name == said[2] }); s.Drive < 0 {
-						p.Problem(one, fmt.Sprintf("%s on %s: the host has no drive %q", of, name, said[2]), "")
+				stands := Standing{Host: name, Containers: i, Drive: min(0, len(drives)-1)}
+				stands.Count, _ = strconv.Atoi(match[1])
+				if match[2] != "" {
+					stands.Drive = slices.IndexFunc(drives, func(d model.HostDrive) bool { return d.Name == match[2] })
+					if stands.Drive < 0 {
+						p.Problem(entry, fmt.Sprintf("%s on %s: the host has no drive %q", container, name, match[2]),
+							fmt.Sprintf("one that failed stays in hosts: write down: [%s on %s]", match[2], name))
 					}
 				}
-				if counts[i] += s.Count; counts[i] > p.fleet.Containers[i].Count {
-					p.Problem(one, fmt.Sprintf("now: more of %s stand somewhere than there are: %d of %d", of, counts[i],
+				if counts[i] += stands.Count; counts[i] > p.fleet.Containers[i].Count {
+					p.Problem(entry, fmt.Sprintf("now: it places more of %s than there are: %d of %d", container, counts[i],
 						p.fleet.Containers[i].Count), "")
 				}
-				if s.Count > 0 {
-					p.fleet.Now = append(p.fleet.Now, s)
+				if stands.Count > 0 {
+					p.fleet.Now = append(p.fleet.Now, stands)
 				}
 			}
 		})
 	})
 }
 
-// Kinds of what a fleet's file says.
+// Kinds of values in a fleet's file.
 var (
 	aCount = field.Count(0, mostCounted)
 	aPrice = field.Number(1e-6, 1e12).Like("2.5")

@@ -64,7 +64,7 @@ func TestFleetsAreReadFromFiles(t *testing.T) {
 		orders.Data != 100e9 || !orders.Apart || len(f.Containers[1].Beside) != 1 || len(f.Containers[2].Away) != 2 {
 		t.Errorf("%+v", f.Containers)
 	}
-	want := []Standing{{"big-1", 0, 1, 1}, {"big-1", 1, 0, 1}, {"big-1", 1, 1, 1}, {"small", 2, -1, 1}}
+	want := []Standing{{"big-1", 0, 1, 1}, {"big-1", 1, 0, 1}, {"big-1", 1, 1, 1}, {"small", 2, 0, 1}}
 	if len(f.Now) != len(want) {
 		t.Fatalf("%+v", f.Now)
 	}
@@ -107,8 +107,10 @@ func TestBadFleetsAreRefused(t *testing.T) {
 		head + "containers: {c: {class: reads}}\nheadroom: 100%":           {"headroom takes a share"},
 		head + "containers: {c: {class: reads}}\nobjective: beauty": {"a plan is for one of throughput, " +
 			"hosts, p99 and fairness"},
-		head + "containers: {c: {class: reads}}\nnow: {b: {c: 1}}": {"the fleet has no host b"},
-		head + "containers: {c: {class: reads}}\nnow: {a: {c: 2}}": {"more of c stand somewhere than " +
+		head + "containers: {c: {class: reads}}\nnow: {b: {c: 1}}": {"the fleet has no host b", "write down: [b]"},
+		head + "containers: {c: {class: reads, beside: d}, d: {class: reads, away-from: c}}": {"fleet.yaml:3: containers c " +
+			"must be both next to d and away from them"},
+		head + "containers: {c: {class: reads}}\nnow: {a: {c: 2}}": {"it places more of c than " +
 			"there are: 2 of 1"},
 		head + "containers: {c: {class: reads}}\nnow: {a: {c: 1 on x}}": {`the host has no drive "x"`},
 		head + "containers: {c: {class: reads}}\nnow: {a: {c: half}}":   {"is no number of them"},

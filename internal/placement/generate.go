@@ -9,13 +9,16 @@ import (
 
 // column is a filling that a plan may be made of.
 type column struct {
-	kind  int
-	f     filling
-	n     []int
-	value float64
+	kind    int
+	filling filling
+	counts  []int
+	value   float64
 }
 
-// master is the linear program of columns: how many hosts have which filling.
+// key returns the column as a key of maps.
+func (c *column) key() string { return string(rune(c.kind)) + c.filling.key() }
+
+// master solves the linear program of columns: how many hosts have which filling. c, a and b are those of maximize.
 func (s *search) master(columns []column, hosts, counts []int) (x, worth []float64, value float64) {
 	b := make([]float64, 0, len(hosts)+len(counts))
 	for _, h := range hosts {
@@ -29,7 +32,7 @@ func (s *search) master(columns []column, hosts, counts []int) (x, worth []float
 		a[j] = make([]float64, len(b))
 		a[j][col.kind] = 1
 		c[j] = col.value
-		for i, n := range col.n {
+		for i, n := range col.counts {
 			a[j][len(hosts)+i] = float64(n)
 			c[j] += s.penalty * float64(n)
 		}
@@ -45,7 +48,7 @@ type pass struct {
 	within              float64
 }
 
-// passes follow each other where one finds little more.
+// passes follow each other: the next begins when one finds little more.
 var passes = [...]pass{{120, 3, 8, 0.02}, {40, 3, 12, 0.02}}
 
 // The proof at the end: how many cells of all kinds it looks at, how many of each in one go, and within what share of a
@@ -56,47 +59,47 @@ const (
 	proofWithin = 0.004
 )
 
-// slow is by what share a plan of parts of hosts becomes better in a round where the next pass begins.
+// slow is the share by which a plan of parts of hosts becomes better in a round, below which the next pass begins.
 const slow = 5e-4
 
-// prove bounds what hosts are worth at prices, as near to their rents as so many cells come.
-func (s *search) prove(prices, rent []float64, mean float64, hosts []int, g goal) *proof {
-	all := make([]*division, len(s.kinds))
-	var some sync.WaitGroup
+// prove bounds what hosts are worth at prices, as near to their rents as proofCells cells come.
+func (s *search) prove(prices, rent []float64, mean float64, hosts []int, goal goal) *proof {
+	divisions := make([]*division, len(s.kinds))
+	var workers sync.WaitGroup
 	for k, kind := range s.kinds {
 		if kind.cells == nil {
 			return nil
 		}
-		some.Go(func() {
-			scale, fixed := g.scale(s, k)
-			all[k] = kind.cells.divided(prices, scale, rent[k]+fixed+proofWithin*mean)
+		workers.Go(func() {
+			scale, fixed := goal.scale(s, k)
+			divisions[k] = kind.cells.divided(prices, scale, rent[k]+fixed+proofWithin*mean, s.stopped)
 		})
 	}
-	some.Wait()
+	workers.Wait()
 	for {
 		looked, open := 0, 0
-		for k, d := range all {
+		for k, d := range divisions {
 			looked += d.looked
 			if hosts[k] > 0 && len(d.open) > 0 {
 				open++
 			}
 		}
-		if open == 0 || looked >= proofCells {
+		if open == 0 || looked >= proofCells || s.stopped() {
 			break
 		}
-		for k, d := range all {
+		for k, d := range divisions {
 			if hosts[k] > 0 && len(d.open) > 0 {
-				some.Go(func() { d.until(d.looked + proofStep) })
+				workers.Go(func() { d.until(d.looked + proofStep) })
 			}
 		}
-		some.Wait()
+		workers.Wait()
 	}
-	p := &proof{prices: prices}
-	for k, d := range all {
-		_, fixed := g.scale(s, k)
-		p.hosts += float64(hosts[k]) * max(0, d.bound()-fixed)
+	out := &proof{prices: prices}
+	for k, d := range divisions {
+		_, fixed := goal.scale(s, k)
+		out.hosts += float64(hosts[k]) * max(0, d.bound()-fixed)
 	}
-	return p
+	return out
 }
 
 // scale returns what an operation a second on a host of a kind is worth, and what the host costs.
@@ -107,7 +110,7 @@ func (g goal) scale(s *search, k int) (scale, fixed float64) {
 	return 1, 0
 }
 
-// nearly is by what share of a mean host a filling may be worth less than its rent and still be kept: prices change.
+// nearly is the share of a mean host by which a filling that is kept may be worth less than its rent: prices change.
 const nearly = 0.005
 
 // proof is prices of containers, by demand, and what all hosts together are worth at most beyond them: no plan that
@@ -118,7 +121,7 @@ type proof struct {
 	hosts  float64
 }
 
-// bound returns what no plan is beyond that places so many of each demand.
+// bound returns an upper bound of plans that place so many of each demand.
 func (p proof) bound(placed []int) float64 {
 	sum := p.hosts
 	for d, n := range placed {
@@ -127,37 +130,57 @@ func (p proof) bound(placed []int) float64 {
 	return sum
 }
 
-// generate finds a plan by column generation, and rounds it.
-func (s *search) generate(counts []int, g goal) found {
+// pricingShare is how much of the effort may go into new fillings, in percent. Rounding and improving take the rest.
+const pricingShare = 70
+
+// generate finds a plan by column generation, and rounds it. It goes on in stages, each of which depends only on those
+// before, and returns the best plan of those that ended before time was over: more time never ends worse.
+func (s *search) generate(counts []int, goal goal) found {
 	hosts := s.hosts()
 	var columns []column
 	have := map[string]bool{}
-	add := func(k int, f filling) (ok bool) {
-		v, ok := s.worth(k, f, g)
-		if key := string(rune(k)) + f.key(); ok && f.total() > 0 && !have[key] {
-			have[key] = true
-			columns = append(columns, column{k, f, s.kinds[k].counts(f), v})
+	add := func(k int, fill filling) (ok bool) {
+		value, ok := s.worth(k, fill, goal)
+		if candidate := (column{k, fill, s.kinds[k].counts(fill), value}); ok && fill.total() > 0 && !have[candidate.key()] {
+			have[candidate.key()] = true
+			columns = append(columns, candidate)
 		}
 		return ok
 	}
-	least := make([]float64, len(counts))
-	for d := range counts {
-		least[d] = max(s.fleet.Containers[d].LeastRate, g.least*s.alone[d])
-	}
 	for k := range s.kinds {
-		s.kinds[k].cells, s.kinds[k].slopes = s.cellsOf(k, counts, least), map[string][]float64{}
+		s.kinds[k].cells, s.kinds[k].slopes = s.cellsOf(k, counts, goal), map[string][]float64{}
 		for d, c := range counts {
 			s.fill(k, d, min(c, mostOfOne), add)
 		}
 	}
 	for _, c := range s.deal(counts) {
-		add(c.kind, c.f)
+		add(c.kind, c.filling)
 	}
+	out := found{left: slices.Clone(counts)}
+	if s.from != nil {
+		out = found{groups: slices.Clone(s.from.groups), left: slices.Clone(s.from.left)}
+	}
+	first := *s
+	first.time = nil // the first plan is made, however long that takes
+	first.insert(&out, free(hosts, out.groups), goal)
+	s.complete(&out, hosts, goal)
 	last := math.Inf(-1)
+	rounded := 0 // columns at the last rounding
+	round := func() {
+		if next := s.round(columns, hosts, counts, goal); !s.stopped() {
+			out, rounded = betterOf(out, next), len(columns)
+		}
+	}
 	var rent, prices, calm, calmRent []float64
-	mean := 0.0
-	for at := 0; ; {
-		x, worth, value := s.master(columns, hosts, counts)
+	mean, limit := 0.0, s.asked()+(s.effort-s.asked())*pricingShare/100
+	for pass, rounds := 0, 1; ; rounds++ {
+		if rounds&(rounds-1) == 0 && len(columns) > rounded && !s.stopped() {
+			round()
+		}
+		if goal.enough(out) {
+			break
+		}
+		parts, worth, value := s.master(columns, hosts, counts)
 		rent, prices = worth[:len(hosts)], slices.Clone(worth[len(hosts):])
 		for d := range prices {
 			prices[d] -= s.penalty
@@ -165,36 +188,43 @@ func (s *search) generate(counts []int, g goal) found {
 		value -= s.penalty * float64(sum(counts))
 		mean = math.Abs(value) / float64(max(1, sum(hosts)))
 		calm, calmRent = smoothed(calm, prices), smoothed(calmRent, rent)
-		if at == len(passes) || s.spent() {
+		if pass == len(passes) || s.asked() >= limit || s.stopped() {
 			break
 		}
 		found := make([][]priced, len(s.kinds))
-		var all sync.WaitGroup
+		var workers sync.WaitGroup
 		for k := range s.kinds {
-			all.Go(func() {
-				found[k] = s.price(k, columns, x, prices, rent[k]+passes[at].within*mean, counts, passes[at], g)
+			workers.Go(func() {
+				found[k] = s.price(k, columns, parts, prices, rent[k]+passes[pass].within*mean, counts, passes[pass], goal)
 			})
 		}
-		all.Wait()
+		workers.Wait()
+		if s.stopped() { // some were not looked for to the end
+			break
+		}
 		before := len(columns)
-		for k, some := range found {
-			for _, p := range some {
-				if p.gain > rent[k]-nearly*mean {
-					add(k, p.f)
+		for k, candidates := range found {
+			for _, candidate := range candidates {
+				if candidate.gain > rent[k]-nearly*mean {
+					add(k, candidate.filling)
 				}
 			}
 		}
 		if len(columns) == before || value-last < slow*math.Abs(value) {
-			at, value = at+1, math.Inf(-1)
+			pass, value = pass+1, math.Inf(-1)
 		}
 		last = value
 	}
 	_, _, mixed := s.master(columns, hosts, counts) // of all that was kept
 	var proven *proof
 	var proving sync.WaitGroup
-	proving.Go(func() { proven = s.prove(calm, calmRent, mean, hosts, g) }) // which asks the model nothing
-	out := s.round(columns, hosts, counts, g)
-	s.improve(&out, hosts, g)
+	if goal.p99 == 0 && goal.least == 0 && !goal.first { // of the others no plan is bounded by it
+		proving.Go(func() { proven = s.prove(calm, calmRent, mean, hosts, goal) }) // which asks the model nothing
+	}
+	if !goal.enough(out) && !s.stopped() {
+		round()
+	}
+	s.improve(&out, hosts, goal)
 	proving.Wait()
 	placed := 0
 	for i, c := range counts {
@@ -220,25 +250,25 @@ func smoothed(before, now []float64) []float64 {
 	return before
 }
 
-func sum(all []int) (n int) {
-	for _, v := range all {
+func sum(numbers []int) (n int) {
+	for _, v := range numbers {
 		n += v
 	}
 	return n
 }
 
-// fill adds hosts of one demand alone: one, two, four and so on, up to as many as may stand there, drive by drive.
-func (s *search) fill(k, demand, most int, add func(int, filling) bool) {
+// fill adds hosts of one demand alone: with one, two, four containers and so on, up to as many as may stand there.
+func (s *search) fill(k, demand, limit int, add func(int, filling) bool) {
 	kind := s.kinds[k]
 	try := func(n int) bool {
-		f := make(filling, kind.slots())
+		fill := make(filling, kind.slots())
 		for i := range kind.able {
-			f[kind.slot(demand, i)] = uint8((n + i) / len(kind.able))
+			fill[kind.slot(demand, i)] = uint8((n + i) / len(kind.able))
 		}
-		return add(k, f)
+		return add(k, fill)
 	}
-	low, high := 0, most+1
-	for n := 1; n < high; n = min(2*n, max(n+1, most)) {
+	low, high := 0, limit+1
+	for n := 1; n < high; n = min(2*n, max(n+1, limit)) {
 		if !try(n) {
 			if len(s.fleet.Containers[demand].Beside) == 0 {
 				high = n
@@ -256,95 +286,95 @@ func (s *search) fill(k, demand, most int, add func(int, filling) bool) {
 	}
 }
 
-// deal gives containers to hosts as cards are dealt, drive by drive, whatever they do there.
-func (s *search) deal(counts []int) (all []chosen) {
+// deal gives containers to hosts in turn, drive by drive, whatever the prediction is.
+func (s *search) deal(counts []int) (groups []chosen) {
 	for k, kind := range s.kinds {
 		for range kind.Count {
-			all = append(all, chosen{k, 1, make(filling, kind.slots())})
+			groups = append(groups, chosen{k, 1, make(filling, kind.slots())})
 		}
 	}
 	next, round := 0, 0
 	for d, c := range counts {
 		for range c {
-			h := &all[next]
-			k := s.kinds[h.kind]
-			if slot := k.slot(d, round%len(k.able)); h.f[slot] < mostOfOne {
-				h.f[slot]++
+			host := &groups[next]
+			kind := s.kinds[host.kind]
+			if slot := kind.slot(d, round%len(kind.able)); host.filling[slot] < mostOfOne {
+				host.filling[slot]++
 			}
-			if next++; next == len(all) {
+			if next++; next == len(groups) {
 				next, round = 0, round+1
 			}
 		}
 	}
-	return merged(all)
+	return merged(groups)
 }
 
-// priced is a filling, and what a host that has it is worth beyond the prices of its containers.
+// priced is a filling, and what a host with it is worth beyond the prices of its containers.
 type priced struct {
-	f    filling
-	gain float64
+	filling filling
+	gain    float64
 }
 
 // price looks for the fillings of a kind of hosts that are worth most at the prices of containers: among whole
 // containers near the parts that bounds of cells have, near what a plan has, and from there on step by step. The bound
 // is at least enough, from which on it does not matter.
-func (s *search) price(k int, columns []column, x, prices []float64, enough float64, counts []int,
-	p pass, g goal,
+func (s *search) price(k int, columns []column, parts, prices []float64, enough float64, counts []int,
+	pass pass, goal goal,
 ) (out []priced) {
 	kind := s.kinds[k]
 	cells := kind.cells
-	gain := func(f filling) float64 {
-		v, ok := s.worth(k, f, g)
+	gain := func(fill filling) float64 {
+		value, ok := s.worth(k, fill, goal)
 		if !ok {
 			return math.Inf(-1)
 		}
-		for i, n := range kind.counts(f) {
-			v -= float64(n) * prices[i]
+		for i, n := range kind.counts(fill) {
+			value -= float64(n) * prices[i]
 		}
-		return v
+		return value
 	}
 	starts := []filling{make(filling, kind.slots())}
 	var used []int
 	for j, c := range columns {
-		if c.kind == k && x[j] > 0 {
+		if c.kind == k && parts[j] > 0 {
 			used = append(used, j)
 		}
 	}
-	slices.SortStableFunc(used, func(a, b int) int { return cmp.Compare(x[b], x[a]) })
+	slices.SortStableFunc(used, func(a, b int) int { return cmp.Compare(parts[b], parts[a]) })
 	for _, j := range used[:min(len(used), mostStarts)] {
-		starts = append(starts, columns[j].f)
+		starts = append(starts, columns[j].filling)
 	}
 	if cells != nil {
-		scale, fixed := g.scale(s, k)
-		all := cells.divided(prices, scale, enough+fixed)
-		all.until(p.cells)
-		starts = append(starts, cells.whole(all.seen, kind.slots())...)
+		scale, fixed := goal.scale(s, k)
+		division := cells.divided(prices, scale, enough+fixed, s.stopped)
+		division.until(pass.cells)
+		starts = append(starts, cells.whole(division.seen, kind.slots())...)
 		var near []candidate
 		for _, j := range used[:min(len(used), 2*mostStarts)] {
-			near = append(near, cells.around(columns[j].f, kind.fill(columns[j].f, s.alone), prices, scale)...)
+			near = append(near, cells.around(columns[j].filling, kind.fill(columns[j].filling, s.alone), prices, scale)...)
 		}
 		starts = append(starts, cells.whole(near, kind.slots())...)
 	}
-	var all []priced
+	var candidates []priced
 	have := map[string]bool{}
-	for _, f := range starts {
-		if key := f.key(); !have[key] {
+	for _, fill := range starts {
+		if key := fill.key(); !have[key] {
 			have[key] = true
-			all = append(all, priced{f, gain(f)})
+			candidates = append(candidates, priced{fill, gain(fill)})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b priced) int { return cmp.Compare(b.gain, a.gain) })
-	out = slices.Clone(all)
-	for _, one := range all[:min(len(all), mostClimbs)] {
-		f, at := one.f, one.gain
-		for range p.steps {
-			next, to := s.climb(kind, f, at, counts, prices, p.tries, gain)
+	slices.SortStableFunc(candidates, func(a, b priced) int { return cmp.Compare(b.gain, a.gain) })
+	out = slices.Clone(candidates)
+	for _, start := range candidates[:min(len(candidates), mostClimbs)] {
+		fill, value := start.filling, start.gain
+		for range pass.steps {
+			next, to := s.climb(kind, fill, value, counts, prices, pass.tries, gain)
 			if next == nil {
 				break
 			}
-			f, at = next, to
+			fill, value = next, to
 		}
-		out = append(out, priced{f, at})
+		out = append(out, priced{fill, value})
 	}
 	return out
 }
@@ -358,43 +388,43 @@ const (
 	mostClimbs = 4
 )
 
-// climb returns the best of the fillings that differ by a container: one more, one less, or one, or as many as its
-// memory holds, in the place of another, of those that are most likely by what containers are hoped to be worth. Those
-// that stand only beside others come with one of them. It returns nil where none is better.
-func (s *search) climb(k *kind, f filling, at float64, counts []int, prices []float64, tries int,
+// climb returns the best of the fillings that differ by a container: one more, one less, or one in the place of
+// another, or as many as its memory holds. climb first tries those with the best gradients. Containers that stand only
+// beside others come with one of these. best is nil if none is better.
+func (s *search) climb(kind *kind, fill filling, value float64, counts []int, prices []float64, tries int,
 	gain func(filling) float64,
-) (best filling, most float64) {
+) (best filling, highest float64) {
 	type move struct {
 		from, to, count int // -1 for none
 		hope            float64
 	}
-	n, hopes := k.counts(f), k.gradient(f, s.alone)
+	present, hopes := kind.counts(fill), kind.gradient(fill, s.alone)
 	hope := func(slot int) float64 {
 		if slot < 0 || hopes == nil {
 			return 0
 		}
-		d, _ := k.of(slot)
+		d, _ := kind.split(slot)
 		return hopes[slot] - prices[d]
 	}
 	var moves []move
-	for to := -1; to < len(f); to++ {
-		for from := -1; from < len(f); from++ {
-			if from == to || from >= 0 && f[from] == 0 {
+	for to := -1; to < len(fill); to++ {
+		for from := -1; from < len(fill); from++ {
+			if from == to || from >= 0 && fill[from] == 0 {
 				continue
 			}
 			count := 1
 			if to >= 0 {
-				d, _ := k.of(to)
-				room := min(counts[d], mostOfOne) - n[d]
+				d, _ := kind.split(to)
+				room := min(counts[d], mostOfOne) - present[d]
 				if from >= 0 {
-					other, _ := k.of(from)
+					other, _ := kind.split(from)
 					if other == d {
 						room++
 					} else {
-						count = max(1, int(k.fixed[other]/k.fixed[d]))
+						count = max(1, int(kind.fixed[other]/kind.fixed[d]))
 					}
 				}
-				count = min(count, room, mostOfOne-int(f[to]))
+				count = min(count, room, mostOfOne-int(fill[to]))
 				if count < 1 {
 					continue
 				}
@@ -403,82 +433,83 @@ func (s *search) climb(k *kind, f filling, at float64, counts []int, prices []fl
 		}
 	}
 	slices.SortStableFunc(moves, func(a, b move) int { return cmp.Compare(b.hope, a.hope) })
-	most = at + 1e-9*math.Abs(at)
+	highest = value + 1e-9*math.Abs(value)
 	allowed := 0
-	for i, m := range moves {
+	for i, move := range moves {
 		if allowed >= tries || i >= 4*tries && hopes != nil {
 			break
 		}
-		next := f
-		if m.from >= 0 {
-			next = next.with(m.from, -1)
+		next := fill
+		if move.from >= 0 {
+			next = next.adjusted(move.from, -1)
 		}
-		if m.to >= 0 {
-			next = next.with(m.to, m.count)
+		if move.to >= 0 {
+			next = next.adjusted(move.to, move.count)
 		}
-		for _, one := range s.beside(k, f, next, m.to, counts) {
-			v := gain(one)
-			if !math.IsInf(v, -1) {
+		for _, candidate := range s.accompanied(kind, fill, next, move.to, counts) {
+			worth := gain(candidate)
+			if !math.IsInf(worth, -1) {
 				allowed++
 			}
-			if v > most {
-				best, most = one, v
+			if worth > highest {
+				best, highest = candidate, worth
 			}
 		}
 	}
-	return best, most
+	return best, highest
 }
 
-// beside returns a filling to which containers of a slot were added, also with one of each that they may stand beside.
-func (s *search) beside(k *kind, before, next filling, slot int, counts []int) (all []filling) {
-	all = []filling{next}
+// accompanied returns a filling to which containers of a slot were added, and the same with one of each demand that
+// these may stand beside.
+func (s *search) accompanied(kind *kind, before, next filling, slot int, counts []int) (out []filling) {
+	out = []filling{next}
 	if slot < 0 {
-		return all
+		return out
 	}
-	n := k.counts(before)
-	d, _ := k.of(slot)
+	present := kind.counts(before)
+	d, _ := kind.split(slot)
 	for _, other := range s.fleet.Containers[d].Beside {
-		if n[other] == 0 && counts[other] > 0 {
-			all = append(all, next.with(k.slot(other, 0), 1))
+		if present[other] == 0 && counts[other] > 0 {
+			out = append(out, next.adjusted(kind.slot(other, 0), 1))
 		}
 	}
-	return all
+	return out
 }
 
-// whole returns fillings near the parts that programs had.
-func (c *kindCells) whole(seen []candidate, slots int) (all []filling) {
+// whole returns fillings of whole containers near the parts that programs had.
+func (c *kindCells) whole(seen []candidate, slots int) (out []filling) {
 	slices.SortStableFunc(seen, func(a, b candidate) int { return cmp.Compare(a.value, b.value) })
 	if len(seen) > leastSeen+mostSeen {
 		seen = slices.Concat(seen[:leastSeen], seen[len(seen)-mostSeen:])
 	}
-	for _, one := range seen {
+	for _, candidate := range seen {
 		for _, up := range [2]float64{0.5, 1e-6} {
-			f := make(filling, slots)
+			fill := make(filling, slots)
 			fixed := 0.0
 			sums := make([]float64, c.demands)
-			for s, part := range one.parts {
-				o := &c.slots[s]
-				n := math.Floor(min(part, mostOfOne) + up)
-				n = min(n, mostOfOne, c.mostOf[o.demand]-sums[o.demand])
-				sums[o.demand] += n
-				f[o.at] = uint8(n)
-				fixed += n * o.Fixed
+			for s, part := range candidate.parts {
+				slot := &c.slots[s]
+				count := math.Floor(min(part, mostOfOne) + up)
+				count = min(count, mostOfOne, c.mostOf[slot.demand]-sums[slot.demand])
+				sums[slot.demand] += count
+				fill[slot.index] = uint8(count)
+				fixed += count * slot.Fixed
 			}
 			for c.memory > 0 && fixed > c.memory {
-				most := &c.slots[0]
+				fullest := &c.slots[0]
 				for s := range c.slots {
-					if o := &c.slots[s]; o.Fixed > 0 && (f[o.at] > f[most.at] || most.Fixed == 0) {
-						most = o
+					if slot := &c.slots[s]; slot.Fixed > 0 && (fill[slot.index] > fill[fullest.index] || fullest.Fixed == 0) {
+						fullest = slot
 					}
 				}
-				less := min(float64(f[most.at]), max(1, math.Floor((fixed-c.memory)/most.Fixed)))
-				f[most.at] -= uint8(less)
-				fixed -= less * most.Fixed
+				less := min(float64(fill[fullest.index]), max(1, math.Floor((fixed-c.memory)/fullest.Fixed)))
+				fill[fullest.index] -= uint8(less)
+				fixed -= less * fullest.Fixed
 			}
-			if f.total() > 0 {
-				all = append(all, f)
+			if fill.total() > 0 {
+				out = append(out, fill)
 			}
 		}
 	}
-	return all
+	return out
 }

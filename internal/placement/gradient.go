@@ -10,125 +10,127 @@ import (
 // fillings: 0 where it may not stand. It is that of real numbers of containers, from the environment of a prediction.
 // There slots depend on nothing but what is used of stations and, where memory is short, on the time for which caches
 // keep what they read, so that a single linear system, the adjoint one, has the influence of all on all.
-func (c *kindCells) gradient(f filling, known *filled) []float64 {
+func (c *kindCells) gradient(fill filling, known *filled) []float64 {
 	n := c.stations
-	g, _ := c.environment(f, known)
-	states := g.states
+	environment, _ := c.environment(fill, known)
+	states := environment.states
 	size := n
-	if !math.IsNaN(g.time) {
+	if !math.IsNaN(environment.time) {
 		size++
 	}
 	// Rows are unknowns and columns what has to be 0, the other way round than in Newton's method; the last column is
 	// what the unknowns do to the rate.
-	w := size + 1
-	m := make([]float64, size*w)
+	width := size + 1
+	matrix := make([]float64, size*width)
 	for j := range n {
-		m[j*w+j] = -1
+		matrix[j*width+j] = -1
 	}
 	for s := range c.slots {
-		i := &states[s]
-		o := &c.slots[s]
-		g.settle(o, i)
-		if i.count == 0 {
+		instance := &states[s]
+		slot := &c.slots[s]
+		environment.settle(slot, instance)
+		if instance.count == 0 {
 			continue
 		}
 		for k := range size {
-			m[k*w+size] += o.weight * i.count * i.rates[k]
-			for _, u := range o.Uses {
-				if u.Station < 0 {
+			matrix[k*width+size] += slot.weight * instance.count * instance.rates[k]
+			for _, use := range slot.Uses {
+				if use.Station < 0 {
 					continue
 				}
-				v := corner{rate: i.rate, reads: i.reads, writes: i.writes}
-				more := (v.busy(u) + i.rate*(u.PerRead*i.readsByRate+u.PerWrite*i.writesByRate)) * i.rates[k]
+				column := corner{rate: instance.rate, reads: instance.reads, writes: instance.writes}
+				influence := column.busy(use) + instance.rate*(use.PerRead*instance.readsByRate+use.PerWrite*instance.writesByRate)
+				influence *= instance.rates[k]
 				if k == n {
-					more += i.rate * u.PerRead * i.readsByTime
+					influence += instance.rate * use.PerRead * instance.readsByTime
 				}
-				m[k*w+u.Station] += i.count * (1 + u.Others) * more
+				matrix[k*width+use.Station] += instance.count * (1 + use.Others) * influence
 			}
 			if size > n {
-				more := i.memoryByRate * i.rates[k]
+				influence := instance.memoryByRate * instance.rates[k]
 				if k == n {
-					more += i.memoryByTime
+					influence += instance.memoryByTime
 				}
-				m[k*w+n] += i.count * more / c.memory
+				matrix[k*width+n] += instance.count * influence / c.memory
 			}
 		}
 	}
-	stats.Eliminate(m, size)
+	stats.Eliminate(matrix, size)
 	prices, ok := make([]float64, size), true
 	for k := range prices {
-		prices[k] = m[k*w+size]
+		prices[k] = matrix[k*width+size]
 		ok = ok && !math.IsNaN(prices[k]) && !math.IsInf(prices[k], 0)
 	}
-	all := make([]float64, len(f))
+	slopes := make([]float64, len(fill))
 	for s := range c.slots {
-		o, i := &c.slots[s], &states[s]
-		worth := o.weight * i.rate
+		slot, instance := &c.slots[s], &states[s]
+		worth := slot.weight * instance.rate
 		if ok {
-			v := corner{rate: i.rate, reads: i.reads, writes: i.writes}
-			for _, u := range o.Uses {
-				if u.Station >= 0 {
-					worth -= prices[u.Station] * i.rate * (1 + u.Others) * v.busy(u)
+			column := corner{rate: instance.rate, reads: instance.reads, writes: instance.writes}
+			for _, use := range slot.Uses {
+				if use.Station >= 0 {
+					worth -= prices[use.Station] * instance.rate * (1 + use.Others) * column.busy(use)
 				}
 			}
 			if size > n {
-				worth -= prices[n] * i.memory / c.memory
+				worth -= prices[n] * instance.memory / c.memory
 			}
 		}
-		all[o.at] = worth
+		slopes[slot.index] = worth
 	}
-	return all
+	return slopes
 }
 
-// environment is what a filling makes of a host for all that stands there.
+// environment is the state of a host with a filling, which all its containers have in common.
 type environment struct {
 	used   []float64 // of stations
-	time   float64   // s for which caches keep what they read; NaN where memory is not short, or nobody can say
+	time   float64   // s for which caches keep what they read; NaN if memory is not short, or that is not known
 	states []instance
 
 	waits, steep []float64 // of each wait of the cells, and how they grow with what is used
 }
 
-// environment returns that of a filling, and whether its memory is short.
-func (c *kindCells) environment(f filling, known *filled) (g *environment, short bool) {
-	tenants := make([]int, len(f)) // by slot, from 1
-	for i, at := range known.at {
-		tenants[at] = i + 1
+// environment returns the environment of a filling, and whether its memory is short.
+func (c *kindCells) environment(fill filling, known *filled) (out *environment, short bool) {
+	tenants := make([]int, len(fill)) // by slot, from 1
+	for i, slot := range known.slots {
+		tenants[slot] = i + 1
 	}
-	g = &environment{used: make([]float64, c.stations), time: math.NaN(), states: make([]instance, len(c.slots))}
+	out = &environment{used: make([]float64, c.stations), time: math.NaN(), states: make([]instance, len(c.slots))}
 	wanted, surest := 0.0, 1e-9
 	for s := range c.slots {
-		o := &c.slots[s]
-		wanted += float64(f[o.at]) * o.wants
-		if tenants[o.at] == 0 {
+		slot := &c.slots[s]
+		wanted += float64(fill[slot.index]) * slot.wants
+		if tenants[slot.index] == 0 {
 			continue
 		}
-		t, count := known.solved.Tenants[tenants[o.at]-1], float64(f[o.at])
-		i := &g.states[s]
-		i.count, i.rate, i.memory = count, t.Rate/count, t.Memory
-		if left := 1 - (t.Memory-o.Fixed)/o.Cache; o.Touched > 0 && o.Cache > 0 && min(left, 1-left) > surest {
+		tenant, count := known.solved.Tenants[tenants[slot.index]-1], float64(fill[slot.index])
+		instance := &out.states[s]
+		instance.count, instance.rate, instance.memory = count, tenant.Rate/count, tenant.Memory
+		left := 1 - (tenant.Memory-slot.Fixed)/slot.Cache
+		if slot.Touched > 0 && slot.Cache > 0 && min(left, 1-left) > surest {
 			surest = min(left, 1-left)
-			g.time = -math.Log(left) * o.Cache / o.Touched / i.rate
+			out.time = -math.Log(left) * slot.Cache / slot.Touched / instance.rate
 		}
-		v := corner{rate: i.rate, reads: o.Reads.At(i.memory), writes: o.Writes.At(i.rate)}
-		for _, u := range o.Uses {
+		column := corner{rate: instance.rate, reads: slot.Reads.At(instance.memory), writes: slot.Writes.At(instance.rate)}
+		for _, u := range slot.Uses {
 			if u.Station >= 0 {
-				g.used[u.Station] += i.count * v.rate * (1 + u.Others) * v.busy(u)
+				out.used[u.Station] += instance.count * column.rate * (1 + u.Others) * column.busy(u)
 			}
 		}
 	}
-	g.waits, g.steep = make([]float64, len(c.waits)), make([]float64, len(c.waits))
+	out.waits, out.steep = make([]float64, len(c.waits)), make([]float64, len(c.waits))
 	for i, w := range c.waits {
-		if u := g.used[w.station]; u > 0 {
-			g.waits[i] = waits(logit(u), w.sharp)
-			g.steep[i] = g.waits[i] * (w.sharp/u + 1/(1-u))
+		if u := out.used[w.station]; u > 0 {
+			out.waits[i] = waits(logit(u), w.sharp)
+			out.steep[i] = out.waits[i] * (w.sharp/u + 1/(1-u))
 		}
 	}
 	short = c.memory > 0 && wanted > c.memory
 	if !short {
-		g.time = math.NaN()
+		out.time = math.NaN()
 	}
-	return g, short
+	return out, short
 }
 
 // instance is what one of a slot does in an environment, and how that changes with it.
@@ -142,82 +144,85 @@ type instance struct {
 	writesByRate               float64
 }
 
-// settle finds what an instance of a slot does. Of those that stand on the host that is known, and what is to be found
-// is how it changes.
-func (g *environment) settle(o *slotCell, i *instance) {
-	if i.count == 0 {
-		i.rate = o.Clients / o.cycle(o.calm)
+// settle computes the rate of an instance of a slot that is not on the host. The rates of those on the host are known;
+// of them settle computes how the rates change.
+func (g *environment) settle(slot *slotCell, instance *instance) {
+	if instance.count == 0 {
+		instance.rate = slot.Clients / slot.cycle(slot.calm)
 		for range 30 {
-			late, slope := g.cycle(o, i)
-			step := max(-1, min(1, (o.Clients/i.rate-late)/max(late+i.rate*slope.byRate, late/20)))
-			i.rate *= math.Exp(step)
+			late, slope := g.cycle(slot, instance)
+			step := max(-1, min(1, (slot.Clients/instance.rate-late)/max(late+instance.rate*slope.byRate, late/20)))
+			instance.rate *= math.Exp(step)
 			if math.Abs(step) < 1e-6 {
 				return
 			}
 		}
 		return
 	}
-	late, slope := g.cycle(o, i)
-	all := max(late+i.rate*slope.byRate, late/20)
-	i.rates = make([]float64, len(g.used)+1)
-	v := corner{reads: i.reads, writes: i.writes}
-	for j, u := range o.Uses {
-		if u.Station >= 0 {
-			i.rates[u.Station] -= i.rate * v.busy(u) * g.steep[o.waits[j]] / all
+	late, slope := g.cycle(slot, instance)
+	total := max(late+instance.rate*slope.byRate, late/20)
+	instance.rates = make([]float64, len(g.used)+1)
+	column := corner{reads: instance.reads, writes: instance.writes}
+	for j, use := range slot.Uses {
+		if use.Station >= 0 {
+			instance.rates[use.Station] -= instance.rate * column.busy(use) * g.steep[slot.waits[j]] / total
 		}
 	}
-	i.rates[len(g.used)] = -i.rate * slope.byTime / all
+	instance.rates[len(g.used)] = -instance.rate * slope.byTime / total
 }
 
 // slope is how a cycle of a client changes.
 type slope struct{ byRate, byTime float64 }
 
-// cycle returns how long a cycle takes at an instance's rate, which of one that stands follows from the rate.
-func (g *environment) cycle(o *slotCell, i *instance) (seconds float64, by slope) {
-	if i.count == 0 {
-		i.memory = o.wants
+// cycle returns how many seconds a cycle takes at an instance's rate, and how that grows.
+func (g *environment) cycle(slot *slotCell, instance *instance) (seconds float64, growth slope) {
+	if instance.count == 0 {
+		instance.memory = slot.wants
 		if !math.IsNaN(g.time) {
-			i.memory = o.Memory(i.rate, g.time)
+			instance.memory = slot.Memory(instance.rate, g.time)
 		}
 	}
-	i.memoryByRate, i.memoryByTime, i.readsByRate, i.readsByTime, i.writesByRate = 0, 0, 0, 0, 0
-	if !math.IsNaN(g.time) && o.Cache > 0 {
-		kept := o.Touched * math.Exp(-o.Touched*i.rate*g.time/o.Cache) * g.time
-		i.memoryByRate, i.memoryByTime = kept, kept*i.rate
+	instance.memoryByRate, instance.memoryByTime = 0, 0
+	instance.readsByRate, instance.readsByTime, instance.writesByRate = 0, 0, 0
+	if !math.IsNaN(g.time) && slot.Cache > 0 {
+		kept := slot.Touched * math.Exp(-slot.Touched*instance.rate*g.time/slot.Cache) * g.time
+		instance.memoryByRate, instance.memoryByTime = kept, kept*instance.rate
 		const step = 1e-5
-		steep := (o.Reads.At(i.memory*(1+step)) - o.Reads.At(i.memory*(1-step))) / (2 * step * i.memory)
-		i.readsByRate, i.readsByTime = steep*i.memoryByRate, steep*i.memoryByTime
+		rise := slot.Reads.At(instance.memory*(1+step)) - slot.Reads.At(instance.memory*(1-step))
+		steep := rise / (2 * step * instance.memory)
+		instance.readsByRate, instance.readsByTime = steep*instance.memoryByRate, steep*instance.memoryByTime
 	}
-	i.reads = o.Reads.At(i.memory)
-	i.writes = o.Writes.At(i.rate)
-	if o.Writes.Batch > 0 {
-		i.writesByRate = i.writes * float64(o.Writes.Batch) / i.rate
+	instance.reads = slot.Reads.At(instance.memory)
+	instance.writes = slot.Writes.At(instance.rate)
+	if slot.Writes.Batch > 0 {
+		instance.writesByRate = instance.writes * float64(slot.Writes.Batch) / instance.rate
 	}
 	const step = 1e-4
-	perRead := (o.cycle(i.reads+step) - o.cycle(i.reads)) / step
-	v := corner{reads: i.reads, writes: i.writes}
-	for j, u := range o.Uses {
-		if u.Station >= 0 {
-			w := g.waits[o.waits[j]]
-			seconds += v.busy(u) * w
-			perRead += u.PerRead * w
-			by.byRate += u.PerWrite * i.writesByRate * w
+	perRead := (slot.cycle(instance.reads+step) - slot.cycle(instance.reads)) / step
+	column := corner{reads: instance.reads, writes: instance.writes}
+	for j, use := range slot.Uses {
+		if use.Station >= 0 {
+			wait := g.waits[slot.waits[j]]
+			seconds += column.busy(use) * wait
+			perRead += use.PerRead * wait
+			growth.byRate += use.PerWrite * instance.writesByRate * wait
 			continue
 		}
-		used := min(i.rate*v.busy(u), 1-1e-9)
+		used := min(instance.rate*column.busy(use), 1-1e-9)
 		if used > 0 {
-			w := math.Pow(used, u.Sharp) / (1 - used) / max(1, i.count)
-			seconds += v.busy(u) * w
-			perRead += u.PerRead * w
-			by.byRate += v.busy(u)*w*(u.Sharp/used+1/(1-used))*v.busy(u) + u.PerWrite*i.writesByRate*w
+			wait := math.Pow(used, use.Sharp) / (1 - used) / max(1, instance.count)
+			seconds += column.busy(use) * wait
+			perRead += use.PerRead * wait
+			growth.byRate += column.busy(use)*wait*(use.Sharp/used+1/(1-used))*column.busy(use) +
+				use.PerWrite*instance.writesByRate*wait
 		}
 	}
-	by.byRate += perRead * i.readsByRate
-	by.byTime = perRead * i.readsByTime
-	return seconds + o.cycle(i.reads), by
+	growth.byRate += perRead * instance.readsByRate
+	growth.byTime = perRead * instance.readsByTime
+	return seconds + slot.cycle(instance.reads), growth
 }
 
-// cycle returns how long a client's cycle takes that waits for nobody.
+// cycle returns how many seconds a client's cycle takes without any waiting.
 func (o *slotCell) cycle(reads float64) float64 {
 	highest := math.Inf(-1)
 	for _, l := range o.Alone {
@@ -229,27 +234,29 @@ func (o *slotCell) cycle(reads float64) float64 {
 // widths are how far from a filling's environment, as logarithms, programs look for better fillings.
 var widths = [...]float64{2, 1, 0.5, 0.2}
 
-// around returns what programs have of cells around the environment of a filling.
-func (c *kindCells) around(f filling, known *filled, prices []float64, scale float64) (all []candidate) {
-	g, short := c.environment(f, known)
-	if short && math.IsNaN(g.time) {
+// around returns the solutions of the programs of cells around the environment of a filling.
+func (c *kindCells) around(fill filling, known *filled, prices []float64, scale float64) (out []candidate) {
+	environment, short := c.environment(fill, known)
+	if short && math.IsNaN(environment.time) {
 		return nil
 	}
+	var last cell
 	for _, wide := range widths {
-		of := &cell{short: short}
-		for _, u := range g.used {
+		near := &cell{short: short, basic: last.basic, tight: last.tight}
+		for _, u := range environment.used {
 			z := logit(u)
-			of.low, of.high = append(of.low, max(noneUsed, z-wide)), append(of.high, max(-6, z)+wide)
+			near.low, near.high = append(near.low, max(noneUsed, z-wide)), append(near.high, max(-6, z)+wide)
 		}
 		if short {
-			of.from, of.to = math.Log(g.time)-wide, math.Log(g.time)+wide
+			near.from, near.to = math.Log(environment.time)-wide, math.Log(environment.time)+wide
 		}
-		if !c.tighten(of) {
+		if !c.tighten(near) {
 			continue
 		}
-		if parts := c.program(of, prices, scale, math.Inf(-1)); !math.IsInf(of.bound, -1) {
-			all = append(all, candidate{of.bound, parts})
+		if parts := c.program(near, prices, scale, math.Inf(-1)); !math.IsInf(near.bound, -1) {
+			out = append(out, candidate{near.bound, parts})
 		}
+		last = *near
 	}
-	return all
+	return out
 }

@@ -8,17 +8,17 @@ import (
 // improve moves and swaps containers between hosts as long as that makes a plan better, then takes hosts apart
 // and puts what stood there elsewhere (Shaw, Using constraint programming and local search methods to solve
 // vehicle routing problems, 1998), until the effort is spent.
-func (s *search) improve(out *found, hosts []int, g goal) {
-	for !s.spent() {
-		if s.exchange(out, hosts, g) {
+func (s *search) improve(out *found, hosts []int, goal goal) {
+	for !s.spent() && !goal.enough(*out) {
+		if s.exchange(out, hosts, goal) {
 			continue
 		}
 		better := false
 		for range tries {
-			if s.spent() || len(out.all) < 2 {
+			if s.spent() || goal.enough(*out) || len(out.groups) < 2 {
 				return
 			}
-			if s.rebuild(out, hosts, g) {
+			if s.rebuild(out, hosts, goal) {
 				better = true
 				break
 			}
@@ -32,11 +32,11 @@ func (s *search) improve(out *found, hosts []int, g goal) {
 // tries is how often hosts are taken apart in vain before a search ends.
 const tries = 60
 
-// free are the hosts of each kind on which nothing stands.
-func free(hosts []int, all []chosen) []int {
+// free returns how many hosts of each kind are empty.
+func free(hosts []int, groups []chosen) []int {
 	left := slices.Clone(hosts)
-	for _, c := range all {
-		left[c.kind] -= c.count
+	for _, group := range groups {
+		left[group.kind] -= group.count
 	}
 	return left
 }
@@ -50,59 +50,59 @@ type trade struct {
 }
 
 // exchange makes the first trade that makes the plan better, of those that gradients say most of.
-func (s *search) exchange(out *found, hosts []int, g goal) bool {
-	groups := slices.Clone(out.all)
-	for k, n := range free(hosts, out.all) {
+func (s *search) exchange(out *found, hosts []int, goal goal) bool {
+	groups := slices.Clone(out.groups)
+	for k, n := range free(hosts, out.groups) {
 		if n > 0 {
 			groups = append(groups, chosen{k, n, make(filling, s.kinds[k].slots())})
 		}
 	}
 	values := make([]float64, len(groups))
-	for i, c := range groups {
-		values[i], _ = s.worth(c.kind, c.f, g)
+	for i, group := range groups {
+		values[i], _ = s.worth(group.kind, group.filling, goal)
 	}
-	for _, t := range s.trades(groups, g) {
+	for _, trade := range s.trades(groups, goal) {
 		if s.spent() {
 			return false
 		}
-		from, to := groups[t.from], groups[t.to]
-		x, y := from.f.with(t.out, -1), to.f
-		if t.from == t.to { // of two hosts that are filled alike
-			y = from.f
+		from, to := groups[trade.from], groups[trade.to]
+		fromFill, toFill := from.filling.adjusted(trade.out, -1), to.filling
+		if trade.from == trade.to { // of two hosts that are filled alike
+			toFill = from.filling
 		}
-		y = y.with(t.in, 1)
-		if t.back >= 0 {
-			x, y = x.with(t.instead, 1), y.with(t.back, -1)
+		toFill = toFill.adjusted(trade.in, 1)
+		if trade.back >= 0 {
+			fromFill, toFill = fromFill.adjusted(trade.instead, 1), toFill.adjusted(trade.back, -1)
 		}
-		v, ok := s.worth(from.kind, x, g)
+		fromWorth, ok := s.worth(from.kind, fromFill, goal)
 		if !ok {
 			continue
 		}
-		w, ok := s.worth(to.kind, y, g)
-		before := values[t.from] + values[t.to]
-		if !ok || v+w <= before+1e-9*math.Abs(before) {
+		toWorth, ok := s.worth(to.kind, toFill, goal)
+		before := values[trade.from] + values[trade.to]
+		if !ok || fromWorth+toWorth <= before+1e-9*math.Abs(before) {
 			continue
 		}
-		out.all[t.from].count--
-		if t.to < len(out.all) {
-			out.all[t.to].count--
+		out.groups[trade.from].count--
+		if trade.to < len(out.groups) {
+			out.groups[trade.to].count--
 		}
-		out.all = merged(append(out.all, chosen{from.kind, 1, x}, chosen{to.kind, 1, y}))
-		out.value += v + w - before
+		out.groups = merged(append(out.groups, chosen{from.kind, 1, fromFill}, chosen{to.kind, 1, toFill}))
+		out.value += fromWorth + toWorth - before
 		return true
 	}
 	return false
 }
 
-// mostTrades is how many trades are tried before a plan counts as one that none makes better.
+// mostTrades is how many trades are tried before the search takes it that none makes a plan better.
 const mostTrades = 200
 
-// trades returns those that promise most, best first.
-func (s *search) trades(groups []chosen, g goal) []trade {
+// trades returns the trades that promise most, best first.
+func (s *search) trades(groups []chosen, goal goal) []trade {
 	best := newTop[trade](mostTrades)
 	hopes := make([][]float64, len(groups))
 	for i, c := range groups {
-		hopes[i] = s.kinds[c.kind].gradient(c.f, s.alone)
+		hopes[i] = s.kinds[c.kind].gradient(c.filling, s.alone)
 	}
 	hope := func(group, slot int) float64 {
 		if hopes[group] == nil {
@@ -115,22 +115,22 @@ func (s *search) trades(groups []chosen, g goal) []trade {
 			if a == b && from.count < 2 {
 				continue
 			}
-			one, other := s.kinds[from.kind], s.kinds[to.kind]
+			fromKind, toKind := s.kinds[from.kind], s.kinds[to.kind]
 			paid := 0.0
-			if g.price && from.f.total() == 1 { // one host fewer
-				paid += one.price() / s.cheap
+			if goal.price && from.filling.total() == 1 { // one host fewer
+				paid += fromKind.price() / s.cheap
 			}
-			if g.price && to.f.total() == 0 {
-				paid -= other.price() / s.cheap
+			if goal.price && to.filling.total() == 0 {
+				paid -= toKind.price() / s.cheap
 			}
-			for i, n := range from.f {
+			for i, n := range from.filling {
 				if n == 0 {
 					continue
 				}
-				d, _ := one.of(i)
-				for drive := range other.able {
-					j := other.slot(d, drive)
-					if to.f[j] == mostOfOne {
+				d, _ := fromKind.split(i)
+				for drive := range toKind.able {
+					j := toKind.slot(d, drive)
+					if to.filling[j] == mostOfOne {
 						continue
 					}
 					gain := hope(b, j) - hope(a, i)
@@ -138,10 +138,10 @@ func (s *search) trades(groups []chosen, g goal) []trade {
 					if a >= b {
 						continue
 					}
-					for back, n := range to.f {
-						e, at := other.of(back)
-						instead := one.slot(e, min(at, len(one.able)-1))
-						if n > 0 && e != d && from.f[instead] < mostOfOne {
+					for back, n := range to.filling {
+						swapped, swapDrive := toKind.split(back)
+						instead := fromKind.slot(swapped, min(swapDrive, len(fromKind.able)-1))
+						if n > 0 && swapped != d && from.filling[instead] < mostOfOne {
 							best.add(gain+hope(a, instead)-hope(b, back), trade{a, b, i, j, back, instead})
 						}
 					}
@@ -152,26 +152,42 @@ func (s *search) trades(groups []chosen, g goal) []trade {
 	return best.sorted()
 }
 
-// rebuild takes one to three hosts apart and puts what stood there where it is worth most now; it keeps the result
-// where that is better.
-func (s *search) rebuild(out *found, hosts []int, g goal) bool {
-	next := found{all: slices.Clone(out.all), left: slices.Clone(out.left)}
+// complete places what is left where it adds most, and takes hosts apart to make room for the rest.
+func (s *search) complete(out *found, hosts []int, goal goal) {
+	out.groups = merged(out.groups)
+	s.insert(out, free(hosts, out.groups), goal)
+	out.value = s.value(out.groups, goal)
+	for range completeTries {
+		if out.unplaced() == 0 || len(out.groups) < 2 || s.stopped() {
+			break
+		}
+		s.rebuild(out, hosts, goal)
+	}
+}
+
+// completeTries is how often hosts are taken apart to make room.
+const completeTries = 20
+
+// rebuild takes one to three hosts apart and places their containers where they are worth most now. It keeps the result
+// and reports true if that is better.
+func (s *search) rebuild(out *found, hosts []int, goal goal) bool {
+	next := found{groups: slices.Clone(out.groups), left: slices.Clone(out.left)}
 	for range 1 + s.random.IntN(3) {
-		i := s.random.IntN(len(next.all))
-		c := next.all[i]
-		if c.count == 0 {
+		i := s.random.IntN(len(next.groups))
+		group := next.groups[i]
+		if group.count == 0 {
 			continue
 		}
-		next.all[i].count--
-		for d, n := range s.kinds[c.kind].counts(c.f) {
+		next.groups[i].count--
+		for d, n := range s.kinds[group.kind].counts(group.filling) {
 			next.left[d] += n
 		}
 	}
-	next.all = merged(next.all)
-	s.insert(&next, free(hosts, next.all), g)
-	next.value = s.value(next.all, g)
-	more := out.unplaced() - next.unplaced() // that stand
-	if more < 0 || more == 0 && next.value <= out.value+1e-9*math.Abs(out.value) {
+	next.groups = merged(next.groups)
+	s.insert(&next, free(hosts, next.groups), goal)
+	next.value = s.value(next.groups, goal)
+	gained := out.unplaced() - next.unplaced() // that stand
+	if gained < 0 || gained == 0 && next.value <= out.value+1e-9*math.Abs(out.value) {
 		return false
 	}
 	next.mixed = out.mixed

@@ -3,12 +3,12 @@ package placement
 import "math"
 
 // maximize solves the linear program: maximize c*x, where A*x <= b, x >= 0, and no b is negative. It
-// returns x, what each row is worth (its dual), and the value. Columns of A are its rows here: a[j] is
+// returns x, what each row is worth (its dual), and the value. A has m rows and n columns, and a its columns: a[j] is
 // what a unit of x[j] takes of each row.
 //
-// It is the simplex method on a full tableau (Dantzig, 1947), which is quick for the few dozen rows that
-// fleets have; libraries at hand return no duals, of which column generation lives. Ties are broken by
-// the smallest number (Bland, 1977) once it has gone on for long without gain.
+// The method is the simplex method on a full tableau (Dantzig, 1947), which is quick for the few dozen rows that
+// fleets have; libraries at hand return no duals, and column generation needs them. Ties are broken by the smallest
+// number (Bland, 1977) after many steps without gain.
 func maximize(c []float64, a [][]float64, b []float64) (x, worth []float64, value float64) {
 	m, n := len(b), len(c)
 	width := n + m + 1
@@ -50,8 +50,8 @@ func maximize(c []float64, a [][]float64, b []float64) (x, worth []float64, valu
 				leave = i
 				continue
 			}
-			one, other := rows[i][width-1]*rows[leave][enter], rows[leave][width-1]*rows[i][enter]
-			if one < other || one == other && basis[i] < basis[leave] {
+			ratio, smallest := rows[i][width-1]*rows[leave][enter], rows[leave][width-1]*rows[i][enter]
+			if ratio < smallest || ratio == smallest && basis[i] < basis[leave] {
 				leave = i
 			}
 		}
@@ -79,19 +79,19 @@ func maximize(c []float64, a [][]float64, b []float64) (x, worth []float64, valu
 // pivot makes a column the unit vector of a row.
 func pivot(rows [][]float64, row, column int) {
 	from := rows[row]
-	by := 1 / from[column]
+	scale := 1 / from[column]
 	for j := range from {
-		from[j] *= by
+		from[j] *= scale
 	}
 	from[column] = 1
 	for i, to := range rows {
 		if i == row || to[column] == 0 {
 			continue
 		}
-		times := to[column]
+		factor := to[column]
 		for j, v := range from {
 			if v != 0 {
-				to[j] -= times * v
+				to[j] -= factor * v
 			}
 		}
 		to[column] = 0

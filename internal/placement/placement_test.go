@@ -14,6 +14,7 @@ import (
 	"plimsoll/internal/model"
 	"plimsoll/internal/result"
 	"plimsoll/internal/testkit/modeltest"
+	"plimsoll/internal/testkit/soak"
 )
 
 // someFleet draws a small fleet.
@@ -69,7 +70,7 @@ type brute struct {
 	alone []float64
 	known map[string]told
 	best  float64
-	some  bool
+	found bool
 }
 
 type told struct {
@@ -102,12 +103,12 @@ func (b *brute) host(k int, placed []model.Placed, demands []int) told {
 	if t.ok && len(placed) > 0 {
 		s, err := b.m.Solve(b.f.Hosts[k].Is, placed)
 		if t.ok = err == nil; t.ok {
-			for i, one := range s.Tenants {
+			for i, tenant := range s.Tenants {
 				c := b.f.Containers[demands[i]]
-				t.rate += one.Rate * cmp.Or(c.Weight, 1)
-				each := one.Rate / float64(placed[i].Count)
-				t.ok = t.ok && each >= c.LeastRate*(1-1e-9) && (c.MostP99 == 0 || one.P99 <= c.MostP99*(1+1e-9))
-				t.p99, t.least = max(t.p99, one.P99), min(t.least, each/b.alone[demands[i]])
+				t.rate += tenant.Rate * cmp.Or(c.Weight, 1)
+				perInstance := tenant.Rate / float64(placed[i].Count)
+				t.ok = t.ok && perInstance >= c.LeastRate*(1-1e-9) && (c.MostP99 == 0 || tenant.P99 <= c.MostP99*(1+1e-9))
+				t.p99, t.least = max(t.p99, tenant.P99), min(t.least, perInstance/b.alone[demands[i]])
 			}
 		}
 	}
@@ -142,25 +143,25 @@ func (b *brute) run() {
 			}
 		}
 	}
-	var all []int
+	var containers []int
 	for d, c := range b.f.Containers {
 		for range c.Count {
-			all = append(all, d)
+			containers = append(containers, d)
 		}
 	}
-	at := make([]int, len(all))
+	placeOf := make([]int, len(containers))
 	var walk func(i int)
 	walk = func(i int) {
-		if i == len(all) {
-			b.judge(kinds, places, all, at)
+		if i == len(containers) {
+			b.judge(kinds, places, containers, placeOf)
 			return
 		}
 		from := 0
-		if i > 0 && all[i] == all[i-1] {
-			from = at[i-1] // equal containers are not told apart
+		if i > 0 && containers[i] == containers[i-1] {
+			from = placeOf[i-1] // equal containers are not told apart
 		}
 		for p := from; p < len(places); p++ {
-			at[i] = p
+			placeOf[i] = p
 			walk(i + 1)
 		}
 	}
@@ -168,7 +169,7 @@ func (b *brute) run() {
 	walk(0)
 }
 
-func (b *brute) judge(kinds []int, places []place, all, at []int) {
+func (b *brute) judge(kinds []int, places []place, containers, placeOf []int) {
 	value := 0.0
 	if b.f.Objective == Fairness {
 		value = math.Inf(1)
@@ -179,8 +180,8 @@ func (b *brute) judge(kinds []int, places []place, all, at []int) {
 		for d, c := range b.f.Containers {
 			for drive := range b.f.Hosts[k].Is.Drives {
 				n := 0
-				for i, p := range at {
-					if all[i] == d && places[p] == (place{h, drive}) {
+				for i, p := range placeOf {
+					if containers[i] == d && places[p] == (place{h, drive}) {
 						n++
 					}
 				}
@@ -207,8 +208,8 @@ func (b *brute) judge(kinds []int, places []place, all, at []int) {
 			value = min(value, t.least)
 		}
 	}
-	if !b.some || value > b.best {
-		b.some, b.best = true, value
+	if !b.found || value > b.best {
+		b.found, b.best = true, value
 	}
 }
 
@@ -222,12 +223,13 @@ func (p *Plan) reached(o Objective) float64 {
 
 // Small fleets have the plan that looking at every one finds, for each objective; and column generation comes near.
 func TestSmallFleetsAreAsBruteForceHasThem(t *testing.T) {
+	soak.WithoutRace(t)
 	m := modeltest.ThreeClasses()
 	r := rand.New(rand.NewPCG(7, 7))
 	placed, near := 0, 0
 	fleets := 80
 	if more, err := strconv.Atoi(os.Getenv("FLEETS")); err == nil {
-		fleets = more // make bench-plan
+		fleets = more // make bench NAME=plan
 	}
 	for i := range fleets {
 		f := someFleet(m, r, Objective(Objectives()[i%4][0]))
@@ -237,10 +239,10 @@ func TestSmallFleetsAreAsBruteForceHasThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b.some != (len(p.Left) == 0) {
-			t.Fatalf("%d: all placed by brute force: %t, and left over %+v of %+v", i, b.some, p.Left, f)
+		if b.found != (len(p.Left) == 0) {
+			t.Fatalf("%d: all placed by brute force: %t, and left over %+v of %+v", i, b.found, p.Left, f)
 		}
-		if !b.some {
+		if !b.found {
 			continue
 		}
 		placed++
@@ -326,7 +328,7 @@ func TestCrowdsAreNamed(t *testing.T) {
 func TestDoubtsAreNamed(t *testing.T) {
 	m := modeltest.ThreeClasses()
 	for _, class := range []int{0, 2} { // of which one is placed, on two kinds of hosts
-		m.Classes[class].Check.Chosen = &model.Chosen{Law: model.GuntherLaw, Points: 6, MAPE: 0.03, Network: 0.22}
+		m.Classes[class].Check.Laws = []model.Chosen{{Law: model.GuntherLaw, Points: 6, MAPE: 0.03, Network: 0.22}}
 	}
 	host := model.HostKind{Host: model.Host{CPUs: 8, MemoryBytes: 8 << 30}}
 	f := &Fleet{Objective: Throughput, Hosts: []Hosts{{Name: "h", Count: 1, Is: host}, {Name: "i", Count: 1, Is: host}},

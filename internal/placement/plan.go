@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,15 +18,29 @@ import (
 	"plimsoll/internal/units/plural"
 )
 
-// Options are how a plan is looked for.
+// Options are those of a search for a plan.
 type Options struct {
 	Seed   uint64
-	Effort int // predictions that may be made of each goal; 0 for as many as a few seconds take
+	Effort int // predictions that may be made for each goal; 0 for as many as a few seconds take
 
-	Stop func() bool // reports whether the search is to end now with what it has; nil for never
+	// Spent returns the share of the time that is over. The search ends with what it has at searchShare, and intervals
+	// end at 1. The share never falls. Called concurrently; nil for no end.
+	Spent func() float64
 }
 
-// Plan is where containers are to stand, and what they will do there.
+// Ended reports whether the time of a search is over.
+func (o Options) Ended() bool { return o.Spent != nil && o.Spent() >= searchShare }
+
+// Within returns Spent for a plan that may take the longest duration, from now on.
+func Within(longest time.Duration) func() float64 {
+	start := time.Now()
+	return func() float64 { return float64(time.Since(start)) / float64(longest) }
+}
+
+// searchShare is how much of the time the search may take. Intervals, reasons and other ways take the rest.
+const searchShare = 0.7
+
+// Plan is the hosts of all containers, and the prediction for them there.
 type Plan struct {
 	Objective Objective      `json:"objective"`
 	Hosts     []Filled       `json:"hosts"`
@@ -43,6 +58,8 @@ type Plan struct {
 	Near   model.Number `json:"searched_gap"`
 	Proven bool         `json:"bound_proven"`   // the bound is of every plan, and not only of what was looked at
 	Left   []Left       `json:"left,omitempty"` // containers that stand nowhere
+	// limits and wishes that containers break where they stand; those of moves that are too few
+	Broken []Broken `json:"broken,omitempty"`
 	// the fewest of the containers that cannot all stand, were there no others
 	Clash  []string   `json:"clash,omitempty"`
 	Crowds []Crowd    `json:"crowded,omitempty"` // more on one host than was ever measured
@@ -51,9 +68,12 @@ type Plan struct {
 	Beside []Strategy `json:"strategies"`        // what else could be done
 	Moves  *Moves     `json:"moves,omitempty"`   // from where containers stand; nil where none does
 	Asked  int        `json:"predictions"`       // that were made
+	Down   []string   `json:"down,omitempty"`    // hosts and drives that failed
+	// time was over before intervals of all hosts were found
+	Late bool `json:"late,omitempty"`
 }
 
-// Filled is equal hosts that are filled alike.
+// Filled is equal hosts with one filling.
 type Filled struct {
 	Kind    string         `json:"kind"`
 	Hosts   []string       `json:"hosts"`
@@ -64,10 +84,11 @@ type Filled struct {
 	Uses    []model.Use    `json:"uses"`              // shares of what one has, and of its memory
 	Outside []string       `json:"outside,omitempty"` // why it lies outside of what was measured
 
-	kind   int
-	f      filling
-	worth  []Worth
-	memory float64 // bytes that one has
+	kind    int
+	filling filling
+	judged  *filled // with all that is broken
+	worth   []Worth
+	memory  float64 // bytes that one has
 }
 
 // Stands is equal containers on one drive of a host.
@@ -103,50 +124,61 @@ type Crowd struct {
 	Hosts      int    `json:"hosts"`    // that hold so many times more
 }
 
-// crowding is how many times more is far outside of what was measured.
+// crowding is the ratio to what was measured from which a count is far outside of it.
 const crowding = 2
 
-// crowded returns what a plan says least surely: one entry for each demand, in their order.
-func (s *search) crowded(f found) (all []Crowd) {
-	for d, c := range s.fleet.Containers {
-		crowd := Crowd{Containers: c.Name}
-		for _, group := range f.all {
-			k := s.kinds[group.kind]
-			if k.classes[d] < 0 {
+// crowded returns the containers whose prediction is least certain: one entry for each demand, in their order.
+func (s *search) crowded(outcome found) (crowds []Crowd) {
+	for d, containers := range s.fleet.Containers {
+		crowd := Crowd{Containers: containers.Name}
+		for _, group := range outcome.groups {
+			kind := s.kinds[group.kind]
+			if kind.classes[d] < 0 {
 				continue
 			}
-			class := &k.model.Classes[k.classes[d]]
-			n, most := k.counts(group.f)[d], class.MostInstances()
-			if n <= crowding*most {
+			class := &kind.model.Classes[kind.classes[d]]
+			count, measured := kind.counts(group.filling)[d], class.MostInstances()
+			if count <= crowding*measured {
 				continue
 			}
 			crowd.Hosts += group.count
-			if n > crowd.Count {
-				crowd.Class, crowd.Count, crowd.Measured = class.Name, n, most
+			if count > crowd.Count {
+				crowd.Class, crowd.Count, crowd.Measured = class.Name, count, measured
 			}
 		}
 		if crowd.Hosts > 0 {
-			all = append(all, crowd)
+			crowds = append(crowds, crowd)
 		}
 	}
-	return all
+	return crowds
 }
 
 // doubts returns why the model is not trusted with classes that are placed, each once.
-func (s *search) doubts(f found) (all []string) {
+func (s *search) doubts(outcome found) (doubts []string) {
 	for d := range s.fleet.Containers {
-		for _, group := range f.all {
-			k := s.kinds[group.kind]
-			if k.classes[d] < 0 || k.counts(group.f)[d] == 0 {
+		for _, group := range outcome.groups {
+			kind := s.kinds[group.kind]
+			if kind.classes[d] < 0 || kind.counts(group.filling)[d] == 0 {
 				continue
 			}
-			why := k.model.Classes[k.classes[d]].Doubt()
-			if why != "" && !slices.Contains(all, why) {
-				all = append(all, why)
+			why := kind.model.Classes[kind.classes[d]].Doubt()
+			if why != "" && !slices.Contains(doubts, why) {
+				doubts = append(doubts, why)
 			}
 		}
 	}
-	return all
+	return doubts
+}
+
+// Complete reports whether every container has a place and keeps all limits there.
+func (p *Plan) Complete() bool { return len(p.Left) == 0 && len(p.Broken) == 0 }
+
+// Broken is containers that break a limit or a wish, on hosts with one filling.
+type Broken struct {
+	Containers string   `json:"containers"`
+	Hosts      []string `json:"hosts"`
+	Count      int      `json:"count"` // on each of the hosts
+	Why        string   `json:"why"`
 }
 
 // Left is containers that stand nowhere, and why.
@@ -154,71 +186,112 @@ type Left struct {
 	Containers string `json:"containers"`
 	Count      int    `json:"count"`
 	Why        string `json:"why"`
+	Never      bool   `json:"never"` // no host takes even one, were it empty
 }
 
 // usualEffort is how many predictions a search makes, which take a second or two.
 const usualEffort = 10_000
 
-// Best returns the best plan that it finds. The error says what the model knows nothing of. The same fleet,
+// Best returns the best plan that the search finds. The error lists what the model cannot predict. The same fleet,
 // model and options always have the same plan.
-func Best(m *model.Model, fleet *Fleet, o Options) (*Plan, error) {
-	s, err := newSearch(m, fleet, o)
+func Best(fitted *model.Model, fleet *Fleet, options Options) (*Plan, error) {
+	sorted, hosts, containers := fleet.sorted()
+	plan, err := best(fitted, sorted, options)
 	if err != nil {
 		return nil, err
 	}
-	var f found
+	plan.order(fleet, inverse(hosts), inverse(containers))
+	plan.Down = fleet.Down
+	return plan, nil
+}
+
+// order puts a plan of the sorted fleet into the order of the fleet. hosts and containers have the places of the
+// fleet's among the sorted ones.
+func (p *Plan) order(fleet *Fleet, hosts, containers []int) {
+	kinds, names := inverse(hosts), map[string]int{}
+	for d := range fleet.Containers {
+		names[fleet.Containers[d].Name] = d
+	}
+	demands := inverse(containers)
+	groups := [][]Filled{p.Hosts}
+	if p.Moves != nil {
+		groups = append(groups, p.Moves.From)
+	}
+	for _, group := range groups {
+		slices.SortStableFunc(group, func(a, b Filled) int { return cmp.Compare(kinds[a.kind], kinds[b.kind]) })
+		for i := range group {
+			slices.SortStableFunc(group[i].Stands, func(a, b Stands) int {
+				return cmp.Compare(demands[a.demand], demands[b.demand])
+			})
+		}
+	}
+	slices.SortStableFunc(p.Left, func(a, b Left) int { return cmp.Compare(names[a.Containers], names[b.Containers]) })
+	slices.SortStableFunc(p.Crowds, func(a, b Crowd) int { return cmp.Compare(names[a.Containers], names[b.Containers]) })
+	slices.SortStableFunc(p.Clash, func(a, b string) int { return cmp.Compare(names[a], names[b]) })
+}
+
+// best is Best of a sorted fleet.
+func best(fitted *model.Model, fleet *Fleet, options Options) (*Plan, error) {
+	search, err := newSearch(fitted, fleet, options)
+	if err != nil {
+		return nil, err
+	}
+	var outcome found
 	var now []standingHost
-	if len(fleet.Now) > 0 {
-		if now, err = s.now(); err != nil {
+	if len(fleet.Now)+len(fleet.Down) > 0 {
+		if now, err = search.now(); err != nil {
 			return nil, err
 		}
 	}
 	if now != nil && fleet.MostMoves > 0 {
-		f = s.shared(func([]int) found {
-			return s.rearrange(now, fleet.MostMoves, s.usual())
+		outcome = search.shared(func([]int) found {
+			return search.rearrange(now, fleet.MostMoves)
 		})
 	} else {
-		f = s.shared(s.reach)
+		outcome = search.shared(search.reach)
 	}
-	var beside []Strategy
+	var strategies []Strategy
 	var ways errgroup.Group
+	apart := search.apart() // which copies what plan writes
 	ways.Go(func() error {
-		beside = s.apart().strategies()
+		strategies = apart.strategies()
 		return nil
 	})
-	p := s.plan(f)
+	plan := search.plan(outcome)
 	if now != nil {
 		var becomes []standingHost
-		p.Moves, becomes = s.moves(now, f)
-		p.Hosts = named(p.Hosts, becomes)
-		for _, c := range grouped(now) {
-			p.Moves.From = append(p.Moves.From, s.filled(c, false))
+		plan.Moves, becomes = search.moves(now, outcome)
+		plan.Moves.Most = fleet.MostMoves
+		plan.Hosts = named(plan.Hosts, becomes)
+		for _, group := range grouped(now) {
+			plan.Moves.From = append(plan.Moves.From, search.filled(group, false))
 		}
-		p.Moves.From = named(p.Moves.From, now)
+		plan.Moves.From = named(plan.Moves.From, now)
 	}
-	if len(p.Left) > 0 {
-		p.Clash = s.clash()
+	plan.Broken = search.broken(plan.Hosts)
+	if len(plan.Left) > 0 {
+		plan.Clash = search.clash()
 	}
 	_ = ways.Wait() // none fails
-	p.Beside = beside
-	return p, nil
+	plan.Beside = strategies
+	return plan, nil
 }
 
-// apart returns a search for the same that remembers predictions of its own.
+// apart returns a search of the same fleet with its own cache of predictions, for another goroutine.
 func (s *search) apart() *search {
-	some := *s
-	some.kinds, some.random = nil, rand.New(rand.NewPCG(s.seed, 0xa9a7))
-	for _, k := range s.kinds {
-		one := *k
-		one.known, one.cells, one.asked = map[string]*filled{}, nil, 0
-		some.kinds = append(some.kinds, &one)
+	clone := *s
+	clone.kinds, clone.random = nil, rand.New(rand.NewPCG(s.seed, 0xa9a7))
+	for _, kind := range s.kinds {
+		kindClone := *kind
+		kindClone.known, kindClone.cells, kindClone.asked = map[string]*filled{}, nil, 0
+		clone.kinds = append(clone.kinds, &kindClone)
 	}
-	return &some
+	return &clone
 }
 
-// shared looks for a plan of hosts that share targets. What one of them leaves of a target depends on all others; it is
-// taken that as many use it alike as do in the plan: all that can, at first, and then fewer as long as the plan
-// keeps to it and becomes better.
+// shared looks for a plan of hosts that share targets. What one host leaves of a target depends on all others. The
+// search assumes a number of hosts that use the target alike: all that can, at first, and then fewer, as long as the
+// plan keeps to the number and becomes better.
 func (s *search) shared(reach func([]int) found) found {
 	users := s.users(nil)
 	s.assume(users)
@@ -228,6 +301,7 @@ func (s *search) shared(reach func([]int) found) found {
 		if len(users) == 0 || maps.Equal(fewer, users) {
 			break
 		}
+		merits := s.merits(best)
 		s.assume(fewer)
 		next := reach(s.counts())
 		now := s.users(&next)
@@ -235,7 +309,8 @@ func (s *search) shared(reach func([]int) found) found {
 		for t, n := range now {
 			kept = kept && n <= fewer[t]
 		}
-		if !kept || next.unplaced() > best.unplaced() || next.unplaced() == best.unplaced() && next.value < best.value {
+		if !kept || s.stopped() || next.unplaced() > best.unplaced() ||
+			next.unplaced() == best.unplaced() && s.merits(next) < merits {
 			s.assume(users)
 			break
 		}
@@ -244,47 +319,58 @@ func (s *search) shared(reach func([]int) found) found {
 	return best
 }
 
-// users is how many hosts use each target: those of a plan, or all that can for nil.
-func (s *search) users(f *found) map[*model.Target]float64 {
-	all := map[*model.Target]float64{}
+// merits returns the value of a plan by the fleet's objective; a greater one is better.
+func (s *search) merits(outcome found) float64 {
+	switch p99, kept := s.worst(outcome); s.fleet.Objective {
+	case WorstP99:
+		return -p99
+	case Fairness:
+		return kept
+	}
+	return outcome.value
+}
+
+// users returns how many hosts use each target: those of a plan, or, for nil, all that can.
+func (s *search) users(outcome *found) map[*model.Target]float64 {
+	users := map[*model.Target]float64{}
 	for k, kind := range s.kinds {
 		mine := map[*model.Target]float64{}
 		for d := range kind.is.Drives {
-			t := kind.is.Drives[d].Target
-			if t == nil {
+			target := kind.is.Drives[d].Target
+			if target == nil {
 				continue
 			}
-			if f == nil {
-				mine[t] = float64(kind.Count)
+			if outcome == nil {
+				mine[target] = float64(kind.Count)
 				continue
 			}
 			hosts := 0
-			for _, c := range f.all {
-				if c.kind == k && kind.uses(c.f, t) {
-					hosts += c.count
+			for _, group := range outcome.groups {
+				if group.kind == k && kind.uses(group.filling, target) {
+					hosts += group.count
 				}
 			}
-			mine[t] = float64(hosts)
+			mine[target] = float64(hosts)
 		}
 		for t, n := range mine {
-			all[t] += n
+			users[t] += n
 		}
 	}
-	return all
+	return users
 }
 
 // uses reports whether a container of a filling stands on a drive of a target.
-func (k *kind) uses(f filling, t *model.Target) bool {
-	for slot, n := range f {
-		_, drive := k.of(slot)
-		if n > 0 && k.able[drive] >= 0 && k.is.Drives[k.able[drive]].Target == t {
+func (k *kind) uses(fill filling, target *model.Target) bool {
+	for slot, n := range fill {
+		_, drive := k.split(slot)
+		if n > 0 && k.able[drive] >= 0 && k.is.Drives[k.able[drive]].Target == target {
 			return true
 		}
 	}
 	return false
 }
 
-// assume predicts from now on as if so many hosts used each target.
+// assume sets how many hosts use each target in predictions from now on.
 func (s *search) assume(users map[*model.Target]float64) {
 	if len(users) == 0 {
 		return
@@ -298,30 +384,33 @@ func (s *search) assume(users map[*model.Target]float64) {
 	s.effort += s.asked()
 }
 
-// named gives groups of hosts the names of those that are filled so.
+// named gives groups of hosts the names of the hosts with their filling.
 func named(groups []Filled, hosts []standingHost) []Filled {
 	for i := range groups {
-		h := &groups[i]
-		h.Hosts = nil
-		for _, one := range hosts {
-			if one.kind == h.kind && slices.Equal(one.f, h.f) {
-				h.Hosts = append(h.Hosts, one.name)
+		group := &groups[i]
+		group.Hosts = nil
+		for _, host := range hosts {
+			if host.kind == group.kind && slices.Equal(host.filling, group.filling) {
+				group.Hosts = append(group.Hosts, host.name)
 			}
 		}
 	}
 	return groups
 }
 
-// clash names the fewest containers that cannot all stand: each is left out in turn, and stays out where what is left
-// still does not fit (a deletion filter: Chinneck and Dravnieks, Locating minimal infeasible constraint sets in linear
+// clash returns the fewest containers that cannot all stand: each is left out in turn, and stays out if the rest still
+// does not fit (a deletion filter: Chinneck and Dravnieks, Locating minimal infeasible constraint sets in linear
 // programs, 1991).
 func (s *search) clash() (names []string) {
 	counts := s.counts()
 	for d, n := range counts {
+		if s.stopped() {
+			return nil
+		}
 		counts[d] = 0
-		some := *s
-		some.effort = s.asked() + s.effort/8
-		if some.best(counts, s.usual()).unplaced() == 0 {
+		clone := *s
+		clone.effort = s.asked() + s.effort/8
+		if clone.best(counts, s.usual()).unplaced() == 0 {
 			counts[d] = n
 		}
 	}
@@ -333,61 +422,62 @@ func (s *search) clash() (names []string) {
 	return names
 }
 
-func newSearch(m *model.Model, fleet *Fleet, o Options) (*search, error) {
-	s := &search{fleet: fleet, effort: o.Effort, stop: o.Stop, seed: o.Seed}
+func newSearch(fitted *model.Model, fleet *Fleet, options Options) (*search, error) {
+	s := &search{fleet: fleet, effort: options.Effort, time: options.Spent, seed: options.Seed}
 	s.random = rand.New(rand.NewPCG(s.seed, 0x10ad))
 	if s.effort == 0 {
 		s.effort = usualEffort
 	}
 	for i, is := range fleet.roomy() {
-		h := &fleet.Hosts[i]
-		k := &kind{Hosts: h, at: i, fleet: fleet, model: cmp.Or(h.Model, m), is: is, able: []int{-1},
+		hosts := &fleet.Hosts[i]
+		hostKind := &kind{Hosts: hosts, index: i, fleet: fleet, model: cmp.Or(hosts.Model, fitted), is: is, able: []int{-1},
 			known: map[string]*filled{}}
-		for _, c := range fleet.Containers {
-			name := m.Classes[c.Class].Name
-			k.classes = append(k.classes, slices.IndexFunc(k.model.Classes, func(f model.Fitted) bool { return f.Name == name }))
+		for _, containers := range fleet.Containers {
+			name := fitted.Classes[containers.Class].Name
+			hostKind.classes = append(hostKind.classes,
+				slices.IndexFunc(hostKind.model.Classes, func(class model.Fitted) bool { return class.Name == name }))
 		}
-		if len(h.Is.Drives) > 0 {
-			k.able = nil
-			for d := range h.Is.Drives {
-				k.able = append(k.able, d)
+		if len(hosts.Is.Drives) > 0 {
+			hostKind.able = nil
+			for d := range hosts.Is.Drives {
+				hostKind.able = append(hostKind.able, d)
 			}
 		}
 		for d := range fleet.Containers {
 			fixed := 1.0
-			if k.classes[d] >= 0 {
-				if slots, _, ok := k.model.Slots(k.is, []model.Placed{k.one(d, k.able[0])}); ok {
+			if hostKind.classes[d] >= 0 {
+				if slots, _, ok := hostKind.model.Slots(hostKind.is, []model.Placed{hostKind.single(d, hostKind.able[0])}); ok {
 					fixed = max(fixed, slots[0].Fixed)
 				}
 			}
-			k.fixed = append(k.fixed, fixed)
+			hostKind.fixed = append(hostKind.fixed, fixed)
 		}
-		s.kinds = append(s.kinds, k)
+		s.kinds = append(s.kinds, hostKind)
 	}
 	return s, s.standalone()
 }
 
-func (s *search) counts() (all []int) {
+func (s *search) counts() (counts []int) {
 	for _, c := range s.fleet.Containers {
-		all = append(all, c.Count)
+		counts = append(counts, c.Count)
 	}
-	return all
+	return counts
 }
 
-// standalone finds what one container of each demand does alone.
+// standalone predicts what one container of each demand does alone.
 func (s *search) standalone() error {
 	s.alone, s.quick = make([]float64, len(s.fleet.Containers)), make([]float64, len(s.fleet.Containers))
 	var unknown []error
-	most, fastest := 0.0, 0.0
-	for d, c := range s.fleet.Containers {
+	greatest, fastest := 0.0, 0.0
+	for d, containers := range s.fleet.Containers {
 		s.quick[d] = math.Inf(1)
 		var why error
-		for _, k := range s.kinds {
-			for _, drive := range k.able {
-				if k.refuses(d, drive) != "" {
+		for _, kind := range s.kinds {
+			for _, drive := range kind.able {
+				if kind.refuses(d, drive) != "" {
 					continue
 				}
-				solved, err := k.model.Solve(k.is, []model.Placed{k.one(d, drive)})
+				solved, err := kind.model.Solve(kind.is, []model.Placed{kind.single(d, drive)})
 				if err != nil {
 					if over := new(model.Overfull); !errors.As(err, &over) {
 						why = err
@@ -401,17 +491,18 @@ func (s *search) standalone() error {
 			}
 		}
 		if s.alone[d] == 0 && why != nil {
-			unknown = append(unknown, fmt.Errorf("%s: %w", c.Name, why))
+			unknown = append(unknown, fmt.Errorf("%s: %w", containers.Name, why))
 		}
-		if c.MostP99 > 0 && math.IsInf(s.quick[d], 1) && s.alone[d] > 0 {
-			unknown = append(unknown, fmt.Errorf("%s: no p99 was measured of their class, and they have a limit of it", c.Name))
+		if containers.MostP99 > 0 && math.IsInf(s.quick[d], 1) && s.alone[d] > 0 {
+			unknown = append(unknown, fmt.Errorf("%s: they have a limit of p99, and no p99 of their class was measured",
+				containers.Name))
 		}
 		if s.fleet.Objective == WorstP99 && math.IsInf(s.quick[d], 1) && s.alone[d] > 0 {
 			unknown = append(unknown, fmt.Errorf("%s: no p99 was measured of their class, and the plan is to have the least",
-				c.Name))
+				containers.Name))
 		}
-		most += c.weight() * s.alone[d] * float64(c.Count)
-		fastest = max(fastest, c.weight()*s.alone[d])
+		greatest += containers.weight() * s.alone[d] * float64(containers.Count)
+		fastest = max(fastest, containers.weight()*s.alone[d])
 	}
 	cheapest, dearest, hosts := math.Inf(1), 0.0, 0
 	for _, k := range s.kinds {
@@ -419,23 +510,44 @@ func (s *search) standalone() error {
 		price := k.price()
 		cheapest, dearest = min(cheapest, price), max(dearest, price)
 	}
-	s.cheap = 1e-3 * cheapest / max(most, 1)
-	s.penalty, s.all = 2*fastest, most+1
+	s.cheap = 1e-3 * cheapest / max(greatest, 1)
+	s.penalty, s.leftPenalty = 2*fastest, greatest+1
 	if s.fleet.Objective == FewHosts {
-		s.penalty, s.all = 4*dearest, dearest*float64(hosts)+1
+		s.penalty, s.leftPenalty = 4*dearest, dearest*float64(hosts)+1
 	}
 	return errors.Join(unknown...)
 }
 
-// reach looks for the best plan for what the fleet is for. Where the worst of all containers counts, it asks for ever
-// more of each, and keeps the plan that has most.
+// reach looks for the best plan by the fleet's objective. If the worst of all containers counts, reach makes the goal
+// stricter step by step, and keeps the strictest plan. Then reach looks for the plan of the highest rate that is as
+// strict. As in generate, a step during which time runs out changes nothing.
 func (s *search) reach(counts []int) found {
 	objective := s.fleet.Objective
-	best := s.best(counts, s.usual())
-	if objective != WorstP99 && objective != Fairness || best.unplaced() > 0 {
+	if objective != WorstP99 && objective != Fairness {
+		return s.best(counts, s.usual())
+	}
+	best := s.best(counts, goal{first: true})
+	if best.unplaced() > 0 {
 		return best
 	}
+	// Each step starts from the best plan so far.
+	stricter := func(tighter goal) bool {
+		next := s.tightened(best, tighter)
+		if next.unplaced() > 0 && !s.stopped() {
+			clone := *s
+			clone.effort = s.asked() + s.effort/stepsOfEffort
+			next = clone.best(counts, tighter)
+		}
+		if next.unplaced() > 0 || s.stopped() {
+			return false
+		}
+		best = next
+		return true
+	}
 	p99, kept := s.worst(best)
+	var bound float64 // none of the plans that were looked at is beyond it
+	var attained goal // what the best plan keeps
+	failed := false   // first by small steps, which are soon made
 	switch objective {
 	case WorstP99:
 		low := 0.0 // no plan has less
@@ -444,290 +556,457 @@ func (s *search) reach(counts []int) found {
 				low = max(low, s.quick[d])
 			}
 		}
-		high := p99
-		for range 60 {
-			if high <= low*(1+within) {
+		high, least, near := p99, low, roughly
+		for range mostSteps {
+			if high <= low*(1+near) && near > within { // from a better plan, steps may go further than they did
+				low, near = least, within
+			}
+			if high <= low*(1+near) || s.stopped() {
 				break
 			}
 			middle := math.Sqrt(low * high)
-			if next := s.best(counts, goal{p99: middle}); next.unplaced() == 0 {
-				best = next
-				high, _ = s.worst(next)
-			} else {
-				low = middle
+			if !failed {
+				middle = max(middle, high/firstStep)
+			}
+			if stricter(goal{p99: middle, first: true}) {
+				high, _ = s.worst(best)
+			} else if !s.stopped() {
+				low, failed = middle, true
 			}
 		}
-		best.mixed = low
+		bound, attained = low, goal{p99: high}
 	case Fairness:
 		low, high := kept, 1.0
-		for range 60 {
-			if high <= low*(1+within) {
+		for range mostSteps {
+			if high <= low*(1+within) || s.stopped() {
 				break
 			}
 			middle := (low + high) / 2
-			if next := s.best(counts, goal{least: middle}); next.unplaced() == 0 {
-				best = next
-				_, low = s.worst(next)
-			} else {
-				high = middle
+			if !failed && low > 0 {
+				middle = min(middle, low*firstStep)
+			}
+			if stricter(goal{least: middle, first: true}) {
+				_, low = s.worst(best)
+			} else if !s.stopped() {
+				high, failed = middle, true
 			}
 		}
-		best.mixed = high
+		bound, attained = high, goal{least: low}
 	}
+	if !s.stopped() {
+		clone := *s
+		clone.effort, clone.from = s.asked()+s.effort/stepsOfEffort, &best
+		if next := clone.best(counts, attained); !s.stopped() {
+			best = betterOf(next, best)
+		}
+	}
+	best.mixed = bound
 	return best
 }
 
-// within is how near to the best a plan for the worst container has to be: a thousandth.
-const within = 1e-3
+// How often limits of the worst container are made stricter at most, what part of the effort a step may take, and by
+// how many times limits become stricter at first.
+const (
+	mostSteps     = 60
+	stepsOfEffort = 8
+	firstStep     = 1.3
+)
 
-// worst is the greatest p99 of a plan, and the least share of what it would do alone that a container keeps.
-func (s *search) worst(f found) (p99, kept float64) {
+// tightened returns a plan for a stricter goal, made from another plan: hosts that keep the goal stay, and containers
+// of the others go to hosts that keep it with them.
+func (s *search) tightened(from found, goal goal) found {
+	out := found{left: make([]int, len(s.fleet.Containers))}
+	for _, group := range from.groups {
+		if _, ok := s.worth(group.kind, group.filling, goal); ok {
+			out.groups = append(out.groups, group)
+			continue
+		}
+		for d, n := range s.kinds[group.kind].counts(group.filling) {
+			out.left[d] += n * group.count
+		}
+	}
+	s.complete(&out, s.hosts(), goal)
+	out.mixed = math.NaN()
+	return out
+}
+
+// How near to the best a plan for the worst container has to be, at first and in the end: a thousandth.
+const (
+	roughly = 0.05
+	within  = 1e-3
+)
+
+// worst returns the greatest p99 of a plan, and the least share that a container keeps of what it would do alone.
+func (s *search) worst(outcome found) (p99, kept float64) {
 	kept = math.Inf(1)
-	for _, c := range f.all {
-		known := s.kinds[c.kind].fill(c.f, s.alone)
+	for _, group := range outcome.groups {
+		known := s.kinds[group.kind].judged(group.filling, s.alone)
 		p99, kept = max(p99, known.p99), min(kept, known.least)
 	}
 	return p99, kept
 }
 
-// mostIntervals is for how many groups of equal hosts intervals are found, which takes some milliseconds of each.
+// mostIntervals is for how many groups of equal hosts intervals are computed, which takes some milliseconds for each.
 const mostIntervals = 64
 
 // plan returns the result of a search as a Plan.
-func (s *search) plan(f found) *Plan {
-	p := &Plan{Objective: s.fleet.Objective, Asked: s.asked()}
+func (s *search) plan(outcome found) *Plan {
+	plan := &Plan{Objective: s.fleet.Objective, Asked: s.asked()}
 	for _, k := range s.kinds {
-		p.Of += k.Count
+		plan.Of += k.Count
 	}
 	next := make([]int, len(s.kinds)) // number of the next host of each kind
-	p99, kept := s.worst(f)
-	p.P99, p.Kept = alone(p99), model.Number(kept)
-	groups := make([]Filled, len(f.all)) // what is predicted of each is known now, so that it is only read
-	var all errgroup.Group
-	all.SetLimit(runtime.GOMAXPROCS(0))
-	for i, c := range f.all {
-		all.Go(func() error {
-			groups[i] = s.filled(c, i < mostIntervals)
+	p99, kept := s.worst(outcome)
+	plan.P99, plan.Kept = alone(p99), model.Number(kept)
+	groups := make([]Filled, len(outcome.groups)) // what is predicted of each is known now, so that it is only read
+	var workers errgroup.Group
+	workers.SetLimit(runtime.GOMAXPROCS(0))
+	for i, group := range outcome.groups {
+		workers.Go(func() error {
+			groups[i] = s.filled(group, i < mostIntervals && !s.late())
 			return nil
 		})
 	}
-	_ = all.Wait() // none fails
-	for i, c := range f.all {
-		k, h := s.kinds[c.kind], groups[i]
-		for range c.count {
-			next[c.kind]++
-			h.Hosts = append(h.Hosts, hostName(k.Hosts, next[c.kind]))
+	_ = workers.Wait() // none fails
+	for i, group := range outcome.groups {
+		kind, filled := s.kinds[group.kind], groups[i]
+		for range group.count {
+			next[group.kind]++
+			filled.Hosts = append(filled.Hosts, hostName(kind.Hosts, next[group.kind]))
 		}
-		p.Used += c.count
-		p.Placed += c.count * c.f.total()
-		p.Price += k.price() * float64(c.count)
-		n := model.Number(c.count)
-		p.Rate.Value, p.Rate.Low, p.Rate.High = p.Rate.Value+n*h.Rate.Value, p.Rate.Low+n*h.Rate.Low,
-			p.Rate.High+n*h.Rate.High
-		for _, st := range h.Stands {
-			if st.P99.Value >= p.P99.Value*(1-slack) {
-				p.P99 = st.P99
+		plan.Used += group.count
+		plan.Placed += group.count * group.filling.total()
+		plan.Price += kind.price() * float64(group.count)
+		count := model.Number(group.count)
+		plan.Rate.Value += count * filled.Rate.Value
+		plan.Rate.Low += count * filled.Rate.Low
+		plan.Rate.High += count * filled.Rate.High
+		for _, st := range filled.Stands {
+			if st.P99.Value >= plan.P99.Value*(1-slack) {
+				plan.P99 = st.P99
 			}
 		}
-		p.Hosts = append(p.Hosts, h)
+		plan.Hosts = append(plan.Hosts, filled)
 	}
-	p.Crowds, p.Doubts = s.crowded(f), s.doubts(f)
-	p.Worth = s.worthOf(p, f)
-	s.explain(p, f)
-	s.bound(p, f)
-	for d, n := range f.left {
+	plan.Late = s.late()
+	plan.Crowds, plan.Doubts = s.crowded(outcome), s.doubts(outcome)
+	plan.Worth = s.worthOf(plan, outcome)
+	s.explain(plan, outcome)
+	s.bound(plan, outcome)
+	for d, n := range outcome.left {
 		if n > 0 {
-			p.Left = append(p.Left, Left{Containers: s.fleet.Containers[d].Name, Count: n, Why: s.why(f, d)})
+			plan.Left = append(plan.Left, Left{s.fleet.Containers[d].Name, n, s.why(outcome, d), s.never(d) != ""})
 		}
 	}
-	return p
+	return plan
 }
 
-// alone is an estimate without an interval.
+// alone returns an estimate without an interval.
 func alone(v float64) model.Estimate {
 	nan := model.Number(math.NaN())
 	return model.Estimate{Value: model.Number(v), Low: nan, High: nan}
 }
 
-// filled is a group of hosts, its numbers with their intervals where these are asked for.
-func (s *search) filled(c chosen, intervals bool) Filled {
-	k := s.kinds[c.kind]
-	known := k.fill(c.f, s.alone)
-	h := Filled{Kind: k.Name, Rate: alone(known.rate), Binds: known.solved.Binds, Of: known.solved.Of, kind: c.kind,
-		f:      c.f,
-		memory: float64(k.is.Host.MemoryBytes)}
-	placed := k.placed(c.f)
-	uses, _ := k.model.Uses(k.is, placed) // it was solved before
+// filled returns a group of hosts with its predictions, and with intervals if these are asked for.
+func (s *search) filled(group chosen, intervals bool) Filled {
+	kind := s.kinds[group.kind]
+	known := kind.judged(group.filling, s.alone)
+	out := Filled{Kind: kind.Name, Rate: alone(known.rate), Binds: known.solved.Binds, Of: known.solved.Of,
+		kind: group.kind, filling: group.filling, judged: known, memory: float64(kind.is.Host.MemoryBytes)}
+	if len(known.solved.Tenants) == 0 {
+		out.Stands = kind.unpredicted(group.filling)
+		return out
+	}
+	placed := kind.placed(group.filling)
+	uses, _ := kind.model.Uses(kind.is, placed) // it was solved before
 	held := 0.0
-	ask := model.Ask{Host: k.is.Host, Drives: k.is.Drives}
-	for i, t := range known.solved.Tenants {
-		demand, drive := k.of(known.at[i])
+	ask := model.Ask{Host: kind.is.Host, Drives: kind.is.Drives}
+	for i, predicted := range known.solved.Tenants {
+		demand, drive := kind.split(known.slots[i])
 		count := placed[i].Count
-		held += t.Needs * float64(count)
-		one := Stands{Containers: s.fleet.Containers[demand].Name, Count: count, Rate: alone(t.Rate / float64(count)),
-			Mean: alone(t.Mean), P99: alone(t.P99), Memory: t.Needs, Kept: t.Rate / float64(count) / s.alone[demand],
-			demand: demand, drive: k.able[drive]}
-		tenant := model.Tenant{Class: k.model.Classes[placed[i].Class].Name, Count: count, Own: placed[i].Own, Think: -1}
-		if one.drive >= 0 {
-			d := k.Is.Drives[one.drive]
-			one.Drive, tenant.Drive = d.Name, d.Name
-			if d.Target != nil {
-				one.Target = d.Target.Name
+		held += predicted.Needs * float64(count)
+		rate := predicted.Rate / float64(count)
+		stands := Stands{Containers: s.fleet.Containers[demand].Name, Count: count, Rate: alone(rate),
+			Mean: alone(predicted.Mean), P99: alone(predicted.P99), Memory: predicted.Needs, Kept: rate / s.alone[demand],
+			demand: demand, drive: kind.able[drive]}
+		tenant := model.Tenant{Class: kind.model.Classes[placed[i].Class].Name, Count: count, Own: placed[i].Own, Think: -1}
+		if stands.drive >= 0 {
+			hostDrive := kind.Is.Drives[stands.drive]
+			stands.Drive, tenant.Drive = hostDrive.Name, hostDrive.Name
+			if hostDrive.Target != nil {
+				stands.Target = hostDrive.Target.Name
 			}
 		}
-		h.Stands, ask.Tenants = append(h.Stands, one), append(ask.Tenants, tenant)
+		out.Stands, ask.Tenants = append(out.Stands, stands), append(ask.Tenants, tenant)
 	}
-	if memory := float64(k.is.Host.MemoryBytes); memory > 0 {
-		h.Uses = append(h.Uses, model.Use{Resource: model.Memory, Share: model.Number(held / memory)})
+	if memory := float64(kind.is.Host.MemoryBytes); memory > 0 {
+		out.Uses = append(out.Uses, model.Use{Resource: model.Memory, Share: model.Number(held / memory)})
 	}
-	for _, u := range uses {
-		same := func(v model.Use) bool { return v.Resource == u.Resource && v.Name == u.Name }
-		if i := slices.IndexFunc(h.Uses, same); i >= 0 {
-			h.Uses[i].Share = max(h.Uses[i].Share, u.Share)
+	for _, use := range uses {
+		equal := func(v model.Use) bool { return v.Resource == use.Resource && v.Name == use.Name }
+		if i := slices.IndexFunc(out.Uses, equal); i >= 0 {
+			out.Uses[i].Share = max(out.Uses[i].Share, use.Share)
 		} else {
-			h.Uses = append(h.Uses, u)
+			out.Uses = append(out.Uses, use)
 		}
 	}
 	if !intervals {
-		return h
+		return out
 	}
-	a, err := k.model.Predict(ask)
-	if err != nil { // what a planner may ask for and others may not: no interval is known
-		h.Outside = []string{err.Error()}
-		return h
+	answer, err := kind.model.Predict(ask)
+	if err != nil { // a planner may ask for more than Predict answers: no interval is known
+		out.Outside = []string{err.Error()}
+		return out
 	}
-	h.Rate, h.Binds, h.Of, h.Outside = a.Rate, a.Binds, a.BindsName, a.Outside
-	for i, t := range a.Tenants {
-		n := model.Number(t.Count)
-		h.Stands[i].Rate = model.Estimate{Value: t.Rate.Value / n, Low: t.Rate.Low / n, High: t.Rate.High / n}
-		h.Stands[i].Mean, h.Stands[i].P99 = t.Mean, t.P99
+	out.Rate, out.Binds, out.Of, out.Outside = answer.Rate, answer.Binds, answer.BindsName, answer.Outside
+	for i, tenant := range answer.Tenants {
+		count := model.Number(tenant.Count)
+		out.Stands[i].Rate = model.Estimate{Value: tenant.Rate.Value / count, Low: tenant.Rate.Low / count,
+			High: tenant.Rate.High / count}
+		out.Stands[i].Mean, out.Stands[i].P99 = tenant.Mean, tenant.P99
 	}
-	for _, w := range a.Worth {
-		h.worth = append(h.worth, Worth{k.Name, w.Resource, w.Name, w.Power.Value})
+	for _, w := range answer.Worth {
+		out.worth = append(out.worth, Worth{kind.Name, w.Resource, w.Name, w.Power.Value})
 	}
-	return h
+	return out
 }
 
-// worthOf returns the gain of all from 1% more of each resource of a kind of hosts.
-func (s *search) worthOf(p *Plan, f found) (all []Worth) {
-	for i, h := range p.Hosts {
-		for _, w := range h.worth {
-			w.Power *= h.Rate.Value * model.Number(f.all[i].count) / p.Rate.Value
-			same := func(v Worth) bool { return v.Kind == w.Kind && v.Resource == w.Resource && v.Name == w.Name }
-			if at := slices.IndexFunc(all, same); at >= 0 {
-				all[at].Power += w.Power
+// unpredicted returns containers of a filling that the model cannot predict.
+func (k *kind) unpredicted(fill filling) (out []Stands) {
+	unknown := alone(math.NaN())
+	for slot, n := range fill {
+		if n == 0 {
+			continue
+		}
+		demand, drive := k.split(slot)
+		stands := Stands{Containers: k.fleet.Containers[demand].Name, Count: int(n), Rate: unknown, Mean: unknown,
+			P99: unknown, demand: demand, drive: k.able[drive]}
+		if stands.drive >= 0 {
+			hostDrive := k.Is.Drives[stands.drive]
+			stands.Drive = hostDrive.Name
+			if hostDrive.Target != nil {
+				stands.Target = hostDrive.Target.Name
+			}
+		}
+		out = append(out, stands)
+	}
+	return out
+}
+
+// broken returns all limits and wishes that are broken on groups of hosts.
+func (s *search) broken(groups []Filled) (broken []Broken) {
+	for _, group := range groups {
+		for _, b := range group.judged.breaches {
+			broken = append(broken, Broken{s.fleet.Containers[b.demand].Name, group.Hosts, b.count, b.why})
+		}
+	}
+	return broken
+}
+
+// worthOf returns the gain of the whole fleet from 1% more of each resource of a kind of hosts.
+func (s *search) worthOf(plan *Plan, outcome found) (gains []Worth) {
+	for i, group := range plan.Hosts {
+		for _, gain := range group.worth {
+			gain.Power *= group.Rate.Value * model.Number(outcome.groups[i].count) / plan.Rate.Value
+			equal := func(v Worth) bool { return v.Kind == gain.Kind && v.Resource == gain.Resource && v.Name == gain.Name }
+			if index := slices.IndexFunc(gains, equal); index >= 0 {
+				gains[index].Power += gain.Power
 			} else {
-				all = append(all, w)
+				gains = append(gains, gain)
 			}
 		}
 	}
-	all = slices.DeleteFunc(all, func(w Worth) bool { return !(w.Power >= leastWorth) })
-	slices.SortStableFunc(all, func(a, b Worth) int { return cmp.Compare(b.Power, a.Power) })
-	return all
+	gains = slices.DeleteFunc(gains, func(w Worth) bool { return !(w.Power >= leastWorth) })
+	slices.SortStableFunc(gains, func(a, b Worth) int { return cmp.Compare(b.Power, a.Power) })
+	return gains
 }
 
-// leastWorth is of what is worth mentioning: a percent more of it is a hundredth of a percent more of all.
+// leastWorth is the least gain that is shown, in percent of the fleet's operations for a percent more of the resource.
 const leastWorth = 0.01
 
-// bound finds how far a plan may be off the best.
-func (s *search) bound(p *Plan, f found) {
+// bound sets how far a plan may be off the best.
+func (s *search) bound(plan *Plan, outcome found) {
 	counts := s.counts()
 	for d := range counts {
-		counts[d] -= f.left[d]
+		counts[d] -= outcome.left[d]
 	}
-	switch p.Proven = true; s.fleet.Objective {
+	unmet := slices.ContainsFunc(plan.Hosts, func(h Filled) bool { return len(h.judged.breaches) > 0 })
+	if plan.Proven = true; unmet || plan.Placed == 0 { // no plan that keeps all limits is comparable
+		unknown := model.Number(math.NaN())
+		plan.Proven, plan.Reached, plan.Bound, plan.Gap, plan.Near = false, plan.Rate.Value, unknown, unknown, unknown
+		return
+	}
+	switch s.fleet.Objective {
 	case Throughput:
-		rate := 0.0
-		for _, c := range f.all {
-			rate += s.kinds[c.kind].fill(c.f, s.alone).value * float64(c.count)
-		}
+		rate := s.rate(outcome)
 		bound := rate / (1 - evenly)
-		if !f.proven {
-			bound = s.relaxed(counts, false)
-			if f.proof != nil {
-				bound = min(bound, f.proof.bound(counts)*(1+slack))
+		if !outcome.proven {
+			bound = math.Inf(1)
+			if outcome.proof == nil || !s.stopped() {
+				bound = s.relaxed(counts, false)
+			}
+			if outcome.proof != nil {
+				bound = min(bound, outcome.proof.bound(counts)*(1+slack))
+			}
+			if outcome.free != nil && outcome.free.unplaced() == outcome.unplaced() {
+				bound = min(bound, s.rate(*outcome.free)/(1-evenly))
 			}
 			bound = max(rate, bound)
-			p.Near = model.Number(max(0, 1-rate/f.mixed)) // NaN stays
+			plan.Near = model.Number(max(0, 1-rate/outcome.mixed)) // NaN stays
 		}
-		p.Reached, p.Bound, p.Gap = model.Number(rate), model.Number(bound), model.Number(1-rate/bound)
+		plan.Reached, plan.Bound, plan.Gap = model.Number(rate), model.Number(bound), model.Number(1-rate/bound)
 	case FewHosts:
-		bound := p.Price
-		if !f.proven {
+		bound := plan.Price
+		if !outcome.proven {
 			bound = max(0, s.relaxed(counts, true))
-			if f.proof != nil {
-				bound = max(bound, -f.proof.bound(counts)*(1-slack))
+			if outcome.proof != nil {
+				bound = max(bound, -outcome.proof.bound(counts)*(1-slack))
 			}
-			p.Near = model.Number(max(0, 1+f.mixed/p.Price))
-			if same := s.samePrice(); same > 0 {
-				bound = same * math.Ceil(bound/same-1e-6)
+			plan.Near = model.Number(max(0, 1+outcome.mixed/plan.Price))
+			if outcome.free != nil && outcome.free.unplaced() == outcome.unplaced() {
+				bound = max(bound, s.paid(*outcome.free))
+			}
+			if unit := s.priceUnit(); unit > 0 {
+				bound = unit * math.Ceil(bound/unit-1e-6)
 			}
 		}
-		p.Reached, p.Bound, p.Gap = model.Number(p.Price), model.Number(bound), model.Number(max(0, 1-bound/p.Price))
+		plan.Reached, plan.Bound = model.Number(plan.Price), model.Number(bound)
+		plan.Gap = model.Number(max(0, 1-bound/plan.Price))
 	case WorstP99:
-		p.Proven, p.Bound, p.Reached = f.proven, model.Number(f.mixed), p.P99.Value
-		p.Gap = max(0, 1-p.Bound/p.Reached)
+		plan.Proven, plan.Bound, plan.Reached = outcome.proven, model.Number(outcome.mixed), plan.P99.Value
+		plan.Gap = max(0, 1-plan.Bound/plan.Reached)
 	case Fairness:
-		p.Proven, p.Bound, p.Reached = f.proven, model.Number(f.mixed), p.Kept
-		p.Gap = max(0, 1-p.Reached/p.Bound)
+		plan.Proven, plan.Bound, plan.Reached = outcome.proven, model.Number(outcome.mixed), plan.Kept
+		plan.Gap = max(0, 1-plan.Reached/plan.Bound)
 	}
 }
 
-// samePrice is the price that all hosts have; 0 where they have several.
-func (s *search) samePrice() float64 {
-	price := s.kinds[0].price()
-	if slices.ContainsFunc(s.kinds, func(k *kind) bool { return k.price() != price }) {
+// rate returns the operations a second of all containers, each with its weight.
+func (s *search) rate(outcome found) (sum float64) {
+	for _, group := range outcome.groups {
+		sum += s.kinds[group.kind].judged(group.filling, s.alone).value * float64(group.count)
+	}
+	return sum
+}
+
+// paid returns the price of all hosts in use.
+func (s *search) paid(outcome found) (sum float64) {
+	for _, group := range outcome.groups {
+		sum += s.kinds[group.kind].price() * float64(group.count)
+	}
+	return sum
+}
+
+// priceUnit returns the greatest number that all prices are multiples of, and so every sum of them; 0 where it is too
+// small to say anything.
+func (s *search) priceUnit() (unit float64) {
+	greatest := 0.0
+	for _, kind := range s.kinds {
+		greatest = max(greatest, kind.price())
+	}
+	for _, kind := range s.kinds {
+		for divisor := kind.price(); divisor > priceSlack*greatest; {
+			rest := math.Mod(unit, divisor)
+			if divisor-rest < priceSlack*greatest {
+				rest = 0
+			}
+			unit, divisor = divisor, rest
+		}
+	}
+	if unit < leastUnit*greatest {
 		return 0
 	}
-	return price
+	return unit
 }
 
-// hostName is the name of the n-th of equal hosts, from 1; of a single one that of its kind.
-func hostName(h *Hosts, n int) string {
-	if h.Names != nil {
-		return h.Names[n-1]
+// What prices are rounded to, and the least unit that says something, as shares of the greatest price.
+const (
+	priceSlack = 1e-9
+	leastUnit  = 1e-3
+)
+
+// hostName returns the name of the host with a number, from 1, of equal hosts; a single host has the name of its kind.
+func hostName(hosts *Hosts, number int) string {
+	if hosts.Names != nil {
+		return hosts.Names[number-1]
 	}
-	if h.Count == 1 {
-		return h.Name
+	if hosts.Count == 1 {
+		return hosts.Name
 	}
-	return fmt.Sprintf("%s-%d", h.Name, n)
+	return fmt.Sprintf("%s-%d", hosts.Name, number)
 }
 
-// why says what keeps one more container of a demand from the hosts of a plan: what it would break on most of them.
-func (s *search) why(f found, demand int) string {
+// why returns what keeps one more container of a demand from the hosts of a plan: what it would break on most of them.
+func (s *search) why(outcome found, demand int) string {
+	if why := s.never(demand); why != "" {
+		return "no host takes even one: " + why
+	}
 	hosts := map[string]int{}
-	most := ""
-	full := free(s.hosts(), f.all)
-	groups := f.all
+	commonest := ""
+	full := free(s.hosts(), outcome.groups)
+	groups := slices.Clone(outcome.groups)
 	for k, n := range full {
 		groups = append(groups, chosen{k, n, make(filling, s.kinds[k].slots())})
 	}
-	for _, c := range groups {
-		if c.count == 0 {
+	for _, group := range groups {
+		if group.count == 0 {
 			continue
 		}
-		slot := s.kinds[c.kind].slot(demand, 0)
-		if c.f[slot] == mostOfOne {
-			continue
-		}
-		known := s.kinds[c.kind].fill(c.f.with(slot, 1), s.alone)
-		why := known.clash
+		why := s.kinds[group.kind].keepsOut(group.filling, demand, s.alone)
 		if why == "" {
 			why = "it would do so only at the cost of the objective"
 		}
-		if hosts[why] += c.count; most == "" || hosts[why] > hosts[most] {
-			most = why
+		if hosts[why] += group.count; commonest == "" || hosts[why] > hosts[commonest] {
+			commonest = why
 		}
 	}
-	if most == "" {
+	if commonest == "" {
 		return "there is no host"
 	}
-	return fmt.Sprintf("one more on %s: %s", plural.Count(hosts[most], "host"), strings.TrimSuffix(most, "."))
+	return fmt.Sprintf("one more on %s: %s", plural.Count(hosts[commonest], "host"), strings.TrimSuffix(commonest, "."))
 }
 
-func (s *search) hosts() (all []int) {
-	for _, k := range s.kinds {
-		all = append(all, k.Count)
+// keepsOut returns why one more container of a demand may not stand on any drive of a host; "" if it may.
+func (k *kind) keepsOut(fill filling, demand int, alone []float64) (why string) {
+	for drive := range k.able {
+		slot := k.slot(demand, drive)
+		clash := fmt.Sprintf("a plan has at most %d of a kind on one drive", mostOfOne)
+		if fill[slot] < mostOfOne {
+			if clash = k.fill(fill.adjusted(slot, 1), alone).clash; clash == "" {
+				return ""
+			}
+		}
+		if why == "" || k.refuses(demand, k.able[drive]) == "" { // what may not be mended is the last to name
+			why = clash
+		}
 	}
-	return all
+	return why
+}
+
+// never returns why no empty host takes a single container of a demand; "" if one does, or if that depends on other
+// containers next to it.
+func (s *search) never(demand int) (why string) {
+	if len(s.fleet.Containers[demand].Beside) > 0 {
+		return ""
+	}
+	for _, kind := range s.kinds {
+		if kind.Count == 0 {
+			continue
+		}
+		clash := kind.keepsOut(make(filling, kind.slots()), demand, s.alone)
+		if clash == "" {
+			return ""
+		}
+		if why == "" || strings.Contains(why, "may not stand on") {
+			why = clash
+		}
+	}
+	return strings.TrimSuffix(why, ".")
+}
+
+func (s *search) hosts() (counts []int) {
+	for _, kind := range s.kinds {
+		counts = append(counts, kind.Count)
+	}
+	return counts
 }

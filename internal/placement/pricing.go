@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// candidate is what a linear program of a cell has of each slot, in parts of containers.
+// candidate is the solution of a cell's linear program: of each slot, parts of containers.
 type candidate struct {
 	value float64
 	parts []float64 // by slot of the cells
@@ -40,13 +40,14 @@ func (o *open) Pop() any {
 // roots are the times at which short cells are divided from the beginning, as logarithms.
 var roots = [...]float64{math.Inf(-1), -9, -3, 0, 3, 6, 9, 16, math.Inf(1)}
 
-// division is all environments of a kind of hosts, divided into cells as far as it was asked to. It bounds what a
-// filling is worth: scale times its operations a second, less the price of each of its containers.
+// division is all environments of a kind of hosts, divided into cells. It bounds what a filling is worth: scale times
+// its operations a second, less the price of each of its containers.
 type division struct {
-	of     *kindCells
+	cells  *kindCells
 	prices []float64 // by demand
 	scale  float64
-	enough float64 // cells that are bounded by this are not divided
+	enough float64     // cells that are bounded by this are not divided
+	stop   func() bool // reports whether no more cells are to be looked at
 
 	open   open
 	looked int         // cells
@@ -55,14 +56,14 @@ type division struct {
 }
 
 // divided begins to divide all environments.
-func (c *kindCells) divided(prices []float64, scale, enough float64) *division {
-	d := &division{of: c, prices: prices, scale: scale, enough: enough, stuck: enough}
+func (c *kindCells) divided(prices []float64, scale, enough float64, stop func() bool) *division {
+	out := &division{cells: c, prices: prices, scale: scale, enough: enough, stuck: enough, stop: stop}
 	root := func(short bool, from, to float64) {
-		of := &cell{short: short, from: from, to: to, low: make([]float64, c.stations), high: make([]float64, c.stations)}
+		whole := &cell{short: short, from: from, to: to, low: make([]float64, c.stations), high: make([]float64, c.stations)}
 		for j := range c.stations {
-			of.low[j], of.high[j] = noneUsed, c.top
+			whole.low[j], whole.high[j] = noneUsed, c.top
 		}
-		d.look(of, math.Inf(1))
+		out.look(whole, math.Inf(1))
 	}
 	root(false, 0, 0)
 	if c.memory > 0 {
@@ -70,39 +71,39 @@ func (c *kindCells) divided(prices []float64, scale, enough float64) *division {
 			root(true, roots[i], roots[i+1])
 		}
 	}
-	return d
+	return out
 }
 
-// look bounds a cell of one that was bounded.
-func (d *division) look(of *cell, parent float64) {
-	if !d.of.tighten(of) {
+// look bounds a cell that is part of one with the bound parent, and opens it if its bound is above enough.
+func (d *division) look(cell *cell, parent float64) {
+	if !d.cells.tighten(cell) {
 		return
 	}
 	d.looked++
-	of.number = d.looked
-	parts := d.of.program(of, d.prices, d.scale, d.enough)
-	of.bound = min(of.bound, parent)
-	if of.bound > d.enough {
-		heap.Push(&d.open, of)
-		d.seen = append(d.seen, candidate{of.bound, parts})
+	cell.number = d.looked
+	parts := d.cells.program(cell, d.prices, d.scale, d.enough)
+	cell.bound = min(cell.bound, parent)
+	if cell.bound > d.enough {
+		heap.Push(&d.open, cell)
+		d.seen = append(d.seen, candidate{cell.bound, parts})
 	}
 }
 
-// until divides cells, the one with the greatest bound first, until it looked at so many, or none is left.
+// until divides cells, the one with the greatest bound first, until it has looked at cells of them, or none is left.
 func (d *division) until(cells int) {
-	for len(d.open) > 0 && d.looked < cells {
-		of := heap.Pop(&d.open).(*cell) //nolint:forcetypeassert // it has no other
-		if of.branch == nowhere {       // as far as numbers go
-			d.stuck = max(d.stuck, of.bound)
+	for len(d.open) > 0 && d.looked < cells && !d.stop() {
+		next := heap.Pop(&d.open).(*cell) //nolint:forcetypeassert // it has no other
+		if next.branch == nowhere {       // as far as numbers go
+			d.stuck = max(d.stuck, next.bound)
 			continue
 		}
-		one, two := of.halves()
-		d.look(one, of.bound)
-		d.look(two, of.bound)
+		lower, upper := next.halves()
+		d.look(lower, next.bound)
+		d.look(upper, next.bound)
 	}
 }
 
-// bound returns what no filling is worth more than.
+// bound returns an upper bound of what fillings are worth.
 func (d *division) bound() float64 {
 	if len(d.open) == 0 {
 		return d.stuck
@@ -110,44 +111,45 @@ func (d *division) bound() float64 {
 	return max(d.stuck, d.open[0].bound)
 }
 
-// Where a cell is divided, beside its stations.
+// Branches of a cell that are no stations.
 const (
 	byTime  = -1
 	nowhere = -2
 )
 
-// halves divides a cell.
-func (of *cell) halves() (one, two *cell) {
-	a, b := *of, *of
-	a.low, a.high, b.low, b.high = slices.Clone(of.low), slices.Clone(of.high), slices.Clone(of.low), slices.Clone(of.high)
-	a.capped, b.capped = slices.Clip(of.capped), slices.Clip(of.capped)
-	if j := of.branch; j >= 0 {
-		middle := (of.low[j] + of.high[j]) / 2
-		if of.low[j] <= -30 {
-			middle = min(-1, of.high[j]-2)
+// halves divides a cell at its branch, into the part below the middle and the part above.
+func (c *cell) halves() (lower, upper *cell) {
+	first, second := *c, *c
+	first.low, first.high = slices.Clone(c.low), slices.Clone(c.high)
+	second.low, second.high = slices.Clone(c.low), slices.Clone(c.high)
+	first.capped, second.capped = slices.Clip(c.capped), slices.Clip(c.capped)
+	if j := c.branch; j >= 0 {
+		middle := (c.low[j] + c.high[j]) / 2
+		if c.low[j] <= -30 {
+			middle = min(-1, c.high[j]-2)
 		}
-		a.high[j], b.low[j] = middle, middle
-		return &a, &b
+		first.high[j], second.low[j] = middle, middle
+		return &first, &second
 	}
-	middle := (of.from + of.to) / 2
+	middle := (c.from + c.to) / 2
 	switch {
-	case math.IsInf(of.from, -1):
-		middle = of.to - 6
-	case math.IsInf(of.to, 1):
-		middle = of.from + 6
+	case math.IsInf(c.from, -1):
+		middle = c.to - 6
+	case math.IsInf(c.to, 1):
+		middle = c.from + 6
 	}
-	a.to, b.from = middle, middle
-	return &a, &b
+	first.to, second.from = middle, middle
+	return &first, &second
 }
 
-// program bounds a cell by its linear program, and says where to divide it. It returns what the program has of each
-// slot.
-func (c *kindCells) program(of *cell, prices []float64, scale, enough float64) (parts []float64) {
-	c.corners(of, prices, scale)
-	of.branch = nowhere
+// program bounds a cell by its linear program, and sets its branch. It returns the parts of containers that the program
+// has of each slot; nil if the bound is not above enough.
+func (c *kindCells) program(cell *cell, prices []float64, scale, enough float64) (parts []float64) {
+	c.corners(cell, prices, scale)
+	cell.branch = nowhere
 	for range 1 + c.demands {
-		of.bound = c.solve(of, enough)
-		if of.bound <= enough {
+		cell.bound = c.solve(cell, enough)
+		if cell.bound <= enough {
 			return nil
 		}
 		parts = make([]float64, len(c.slots))
@@ -157,140 +159,185 @@ func (c *kindCells) program(of *cell, prices []float64, scale, enough float64) (
 			parts[s] += x
 			sums[c.slots[s].demand] += x
 		}
-		more := false
+		capped := false
 		for d, sum := range sums {
-			if sum > c.mostOf[d]*(1+1e-6) && !slices.Contains(of.capped, d) {
-				of.capped, more = append(of.capped, d), true
+			if sum > c.mostOf[d]*(1+1e-6) && !slices.Contains(cell.capped, d) {
+				cell.capped, capped = append(cell.capped, d), true
 			}
 		}
-		if !more {
+		if !capped {
 			break
 		}
 	}
-	of.branch = c.divide(of, scale)
+	cell.branch = c.divide(cell, scale)
 	return parts
 }
 
 // solve solves the linear program of a cell's columns.
-func (c *kindCells) solve(of *cell, enough float64) float64 {
+func (c *kindCells) solve(cell *cell, enough float64) float64 {
 	memory := 0 // rows of it
 	if c.memory > 0 {
 		memory = 1
-		if of.short {
+		if cell.short {
 			memory = 4
 		}
 	}
-	n, l := c.stations, &c.lp
-	rows := n + memory + len(of.capped)
-	l.reset(rows, len(c.columns))
-	clear(l.a)
+	n, lp := c.stations, &c.lp
+	rows := n + memory + len(cell.capped)
+	lp.reset(rows, len(c.columns))
+	clear(lp.a)
 	for j := range n {
-		l.lo[j], l.hi[j] = share(of.low[j]), share(of.high[j])
+		lp.lo[j], lp.hi[j] = share(cell.low[j]), share(cell.high[j])
 	}
 	for i := n; i < rows; i++ {
-		l.lo[i], l.hi[i] = 0, 1
+		lp.lo[i], lp.hi[i] = 0, 1
 	}
-	for i, d := range of.capped {
-		l.hi[n+memory+i] = c.mostOf[d]
+	for i, d := range cell.capped {
+		lp.hi[n+memory+i] = c.mostOf[d]
 	}
-	if of.short {
-		l.lo[n+1], l.hi[n+1], l.lo[n+2], l.hi[n+2] = 1, 1, 1, 1
+	if cell.short {
+		lp.lo[n+1], lp.hi[n+1], lp.lo[n+2], lp.hi[n+2] = 1, 1, 1, 1
 	}
 	for q := range c.columns {
-		v := &c.columns[q]
-		o := &c.slots[v.slot]
-		a := l.a[q*rows : (q+1)*rows]
-		l.c[q] = v.value
-		l.most[q] = min(float64(mostOfOne), c.mostOf[o.demand])
-		for _, u := range o.Uses {
+		corner := &c.columns[q]
+		slot := &c.slots[corner.slot]
+		entries := lp.a[q*rows : (q+1)*rows]
+		lp.c[q] = corner.value
+		lp.upper[q] = min(float64(mostOfOne), c.mostOf[slot.demand])
+		for _, u := range slot.Uses {
 			if u.Station >= 0 {
-				a[u.Station] += v.rate * (1 + u.Others) * v.busy(u)
+				entries[u.Station] += corner.rate * (1 + u.Others) * corner.busy(u)
 			}
 		}
 		switch {
-		case of.short:
-			a[n], a[n+1], a[n+2], a[n+3] = v.least/c.memory, v.most/c.memory, o.wants/c.memory, o.Fixed/c.memory
-			l.hi[n+1] += l.most[q] * a[n+1] // no more is there of them
-			l.hi[n+2] += l.most[q] * a[n+2]
+		case cell.short:
+			entries[n], entries[n+1] = corner.least/c.memory, corner.greatest/c.memory
+			entries[n+2], entries[n+3] = slot.wants/c.memory, slot.Fixed/c.memory
+			lp.hi[n+1] += lp.upper[q] * entries[n+1] // no more is there of them
+			lp.hi[n+2] += lp.upper[q] * entries[n+2]
 		case memory > 0:
-			a[n] = o.wants / c.memory
+			entries[n] = slot.wants / c.memory
 		}
-		for i, d := range of.capped {
-			if d == o.demand {
-				a[n+memory+i] = 1
+		for i, d := range cell.capped {
+			if d == slot.demand {
+				entries[n+memory+i] = 1
 			}
 		}
 	}
-	return l.solve(enough)
+	lp.begin(c.basisOf(cell))
+	bound := lp.solve(enough)
+	c.keepBasis(cell)
+	return bound
 }
 
-// busy is for how many seconds an operation of a column keeps a station busy.
+// basisOf returns the basis that a cell inherited: columns, and rows that are at a bound.
+func (c *kindCells) basisOf(cell *cell) (columns, rows []int) {
+	if cell.tight == nil {
+		return nil, nil
+	}
+	c.numbers = resized(c.numbers, len(c.slots)*cornersMost)
+	for i := range c.numbers {
+		c.numbers[i] = -1
+	}
+	for q := range c.columns {
+		c.numbers[c.columns[q].id] = q
+	}
+	for _, id := range cell.basic {
+		if q := c.numbers[id]; q >= 0 {
+			columns = append(columns, q)
+		}
+	}
+	for _, i := range cell.tight {
+		if i < c.lp.rows { // one that keeps a number of containers may be gone
+			rows = append(rows, i)
+		}
+	}
+	return columns, rows
+}
+
+// keepBasis keeps the last basis of a cell for its parts.
+func (c *kindCells) keepBasis(cell *cell) {
+	lp := &c.lp
+	cell.basic, cell.tight = nil, []int{}
+	for _, j := range lp.basis {
+		if j < lp.columns {
+			cell.basic = append(cell.basic, c.columns[j].id)
+		}
+	}
+	for i := range lp.rows {
+		if lp.position[lp.columns+i] < 0 {
+			cell.tight = append(cell.tight, i)
+		}
+	}
+}
+
+// busy returns for how many seconds an operation of a column keeps a station busy.
 func (v *corner) busy(u use) float64 { return u.Fixed + u.PerRead*v.reads + u.PerWrite*v.writes }
 
-// divide returns where to divide a cell: where the two ends make most of a difference to the program's value.
-func (c *kindCells) divide(of *cell, scale float64) int {
-	n, l := c.stations, &c.lp
+// divide returns the branch of a cell: the station, or the time, whose two ends differ most in the program's value.
+func (c *kindCells) divide(cell *cell, scale float64) int {
+	n, lp := c.stations, &c.lp
 	scores := make([]float64, n)
 	for j := range n {
-		scores[j] = math.Abs(l.worth[j]) * (l.hi[j] - l.lo[j])
+		scores[j] = math.Abs(lp.worth[j]) * (lp.hi[j] - lp.lo[j])
 	}
 	inTime, far := 0.0, 0.0
 	memory := 0.0
-	if of.short {
-		far = min(3, of.to-of.from)
-		memory = (math.Abs(l.worth[n]) + math.Abs(l.worth[n+1])) / c.memory
+	if cell.short {
+		far = min(3, cell.to-cell.from)
+		memory = (math.Abs(lp.worth[n]) + math.Abs(lp.worth[n+1])) / c.memory
 	}
 	longer := make([]float64, n)
-	for q, x := range l.x[:len(c.columns)] {
+	for q, x := range lp.x[:len(c.columns)] {
 		if x <= 1e-9 {
 			continue
 		}
-		v := &c.columns[q]
-		o := &c.slots[v.slot]
-		cycle := o.Clients / v.rate
+		corner := &c.columns[q]
+		slot := &c.slots[corner.slot]
+		cycle := slot.Clients / corner.rate
 		clear(longer)
-		net, all, perRead := scale*o.weight, 0.0, float64(o.Alone[0].More)
-		for i, u := range o.Uses {
-			if u.Station < 0 {
+		net, total, perRead := scale*slot.weight, 0.0, float64(slot.Alone[0].More)
+		for i, use := range slot.Uses {
+			if use.Station < 0 {
 				continue
 			}
-			w := &c.ends[o.waits[i]]
-			busy := v.busy(u)
-			net -= l.worth[u.Station] * busy * (1 + u.Others)
-			longer[u.Station] += busy * (w.high - w.low)
-			all += busy * (w.high - w.low)
-			perRead += u.PerRead * (w.high + w.low) / 2
+			wait := &c.ends[slot.waits[i]]
+			busy := corner.busy(use)
+			net -= lp.worth[use.Station] * busy * (1 + use.Others)
+			longer[use.Station] += busy * (wait.high - wait.low)
+			total += busy * (wait.high - wait.low)
+			perRead += use.PerRead * (wait.high + wait.low) / 2
 		}
-		net = math.Abs(net) * x * (c.fast[v.slot] - c.slow[v.slot])
+		net = math.Abs(net) * x * (c.fast[corner.slot] - c.slow[corner.slot])
 		waiting, moved := 0.0, 0.0 // by time: a cycle, and what memory is worth
-		if of.short && o.Cache > 0 {
-			middle := (v.least + v.most) / 2
-			left := max(1e-9, min(1, 1-(middle-o.Fixed)/o.Cache))
+		if cell.short && slot.Cache > 0 {
+			middle := (corner.least + corner.greatest) / 2
+			left := max(1e-9, min(1, 1-(middle-slot.Fixed)/slot.Cache))
 			bytes := -math.Log(left) * left // of the cache, by a time e times as long
-			if o.starve > o.calm {
-				step := o.wants / 1000
-				reads := (o.Reads.At(max(1, middle-step)) - o.Reads.At(middle+step)) / (2 * step) * o.Cache * bytes
+			if slot.starve > slot.calm {
+				step := slot.wants / 1000
+				reads := (slot.Reads.At(max(1, middle-step)) - slot.Reads.At(middle+step)) / (2 * step) * slot.Cache * bytes
 				waiting = min(cycle, max(0, perRead*reads)) * far
 			}
-			moved = memory * x * o.Cache / math.E * min(1, max(bytes*math.E, (v.most-v.least)/o.Cache))
+			moved = memory * x * slot.Cache / math.E * min(1, max(bytes*math.E, (corner.greatest-corner.least)/slot.Cache))
 		}
-		all += waiting + 1e-300
+		total += waiting + 1e-300
 		for j, w := range longer {
 			if w > 0 {
-				scores[j] += net*w/all + moved*min(3, math.Log1p(w/cycle))
+				scores[j] += net*w/total + moved*min(3, math.Log1p(w/cycle))
 			}
 		}
-		inTime += net*waiting/all + moved*far
+		inTime += net*waiting/total + moved*far
 	}
-	at := nowhere
-	most := 0.0
+	station := nowhere
+	greatest := 0.0
 	for j, v := range scores {
-		if v > most && of.high[j]-of.low[j] > 1e-6 {
-			at, most = j, v
+		if v > greatest && cell.high[j]-cell.low[j] > 1e-6 {
+			station, greatest = j, v
 		}
 	}
-	if inTime > most && of.to-of.from > 1e-3 {
-		at = byTime
+	if inTime > greatest && cell.to-cell.from > 1e-3 {
+		station = byTime
 	}
-	return at
+	return station
 }

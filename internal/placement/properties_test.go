@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/testkit/modeltest"
+	"plimsoll/internal/testkit/soak"
 )
 
 // better reports whether a plan is better than another by more than what is lost in sums, for an objective.
@@ -49,10 +51,10 @@ func TestPlansGrowWithFleets(t *testing.T) {
 		o := Objective(Objectives()[i%4][0])
 		f := someFleet(m, r, o)
 		first := plan(f)
-		more := *f
-		more.Hosts = slices.Clone(f.Hosts)
-		more.Hosts[0].Count++
-		if p := plan(&more); better(first, p, o) && o != Fairness { // alone, one does as much on the new host: shares stay
+		larger := *f
+		larger.Hosts = slices.Clone(f.Hosts)
+		larger.Hosts[0].Count++
+		if p := plan(&larger); better(first, p, o) && o != Fairness { // alone, one does as much on the new host: shares stay
 			t.Errorf("%d, %s: with a host more, %v is less than %v", i, o, p.reached(o), first.reached(o))
 		}
 		named := *f
@@ -81,6 +83,7 @@ func TestPlansGrowWithFleets(t *testing.T) {
 
 // No plan goes beyond its bound, and what is left over is what would break something.
 func TestBoundsHold(t *testing.T) {
+	soak.WithoutRace(t)
 	m := modeltest.ThreeClasses()
 	r := rand.New(rand.NewPCG(5, 9))
 	for i := range 60 {
@@ -106,7 +109,7 @@ func TestBoundsHold(t *testing.T) {
 	}
 }
 
-// The bound is the optimum that HiGHS finds of the program as a file: make bench-plan, where python3 has highspy.
+// The bound is the optimum that HiGHS finds of the program as a file: make bench NAME=plan, where python3 has highspy.
 func TestTheBoundIsHiGHSs(t *testing.T) {
 	python := os.Getenv("HIGHS_PYTHON")
 	if python == "" {
@@ -165,9 +168,9 @@ func TestMovesLeadToThePlan(t *testing.T) {
 		for _, c := range dealt {
 			for range c.count {
 				next[c.kind]++
-				for slot, n := range c.f {
+				for slot, n := range c.filling {
 					if n > 0 {
-						d, drive := s.kinds[c.kind].of(slot)
+						d, drive := s.kinds[c.kind].split(slot)
 						f.Now = append(f.Now, Standing{hostName(&f.Hosts[c.kind], next[c.kind]), d, s.kinds[c.kind].able[drive], int(n)})
 					}
 				}
@@ -180,12 +183,16 @@ func TestMovesLeadToThePlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at, err := s.now()
+		f, _, _ = f.sorted() // as fillings of plans are
+		if s, err = newSearch(m, f, Options{Seed: 1}); err != nil {
+			t.Fatal(err)
+		}
+		standing, err := s.now()
 		if err != nil {
 			t.Fatal(err)
 		}
 		host := func(name string) *standingHost {
-			return &at[slices.IndexFunc(at, func(h standingHost) bool { return h.name == name })]
+			return &standing[slices.IndexFunc(standing, func(h standingHost) bool { return h.name == name })]
 		}
 		for n, step := range p.Moves.Steps {
 			d := slices.IndexFunc(f.Containers, func(c Containers) bool { return c.Name == step.Containers })
@@ -195,22 +202,22 @@ func TestMovesLeadToThePlan(t *testing.T) {
 			}
 			if step.From != "" {
 				h := host(step.From)
-				h.f = h.f.with(slot(h, step.FromDrive), -1)
+				h.filling = h.filling.adjusted(slot(h, step.FromDrive), -1)
 			}
 			if step.To == "" {
 				continue
 			}
 			h := host(step.To)
-			h.f = h.f.with(slot(h, step.ToDrive), 1)
-			if clash := s.kinds[h.kind].fill(h.f, s.alone).clash; clash != step.Breaks {
+			h.filling = h.filling.adjusted(slot(h, step.ToDrive), 1)
+			if clash := s.kinds[h.kind].fill(h.filling, s.alone).clash; clash != step.Breaks {
 				t.Errorf("%d: step %d breaks %q, and says %q", i, n, clash, step.Breaks)
 			}
 			moved++
 		}
 		for _, h := range p.Hosts {
 			for _, name := range h.Hosts {
-				if got := host(name).f; !slices.Equal(got, h.f) {
-					t.Errorf("%d: %s has %v after all moves, and not %v: %+v", i, name, got, h.f, p.Moves)
+				if got := host(name).filling; !slices.Equal(got, h.filling) {
+					t.Errorf("%d: %s has %v after all moves, and not %v: %+v", i, name, got, h.filling, p.Moves)
 				}
 			}
 		}
@@ -293,6 +300,45 @@ func TestWhatHasAPlaceStands(t *testing.T) {
 		}
 		if len(p.Left) > 0 {
 			t.Errorf("%d hosts: left over: %+v", hosts, p.Left)
+		}
+	}
+}
+
+// A search that may take longer never ends with a worse plan, wherever it is ended. Time is counted in looks at the
+// clock.
+func TestMoreTimeIsNeverWorse(t *testing.T) {
+	soak.WithoutRace(t)
+	objectives := []Objective{Throughput, WorstP99} // the others are looked for in the same way
+	if testing.Short() {
+		objectives = objectives[:1]
+	}
+	for _, o := range objectives {
+		m, f := limitedFleet(20, 5, o)
+		var before *Plan
+		better := 0
+		plan := func(looks int64) {
+			t.Helper()
+			var seen atomic.Int64
+			spent := func() float64 { return float64(seen.Add(1)) / float64(looks) }
+			p, err := Best(m, f, Options{Seed: 1, Effort: 3000, Spent: spent})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if before != nil && (left(p) > left(before) || left(p) == left(before) &&
+				p.reached(f.Objective) < before.reached(f.Objective)-1e-9*abs(before.reached(f.Objective))) {
+				t.Errorf("%s: after %d looks %v with %d left, and after fewer %v with %d", o, looks, p.reached(f.Objective),
+					left(p), before.reached(f.Objective), left(before))
+			}
+			if before != nil && p.Reached != before.Reached {
+				better++
+			}
+			before = p
+		}
+		for looks := int64(1); looks < 1<<16; looks *= 8 {
+			plan(looks)
+		}
+		if plan(math.MaxInt64); better == 0 {
+			t.Errorf("%s: no plan was better than the one before: the test shows little", o)
 		}
 	}
 }

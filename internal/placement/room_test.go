@@ -31,7 +31,7 @@ func TestRooms(t *testing.T) {
 		for d, c := range fleet.Containers {
 			n := r.IntN(4)
 			if counts[c.Name] = n; n > 0 {
-				one := k.one(d, k.able[0])
+				one := k.single(d, k.able[0])
 				one.Count = n
 				placed, demands = append(placed, one), append(demands, d)
 			}

@@ -7,20 +7,23 @@ import (
 	"slices"
 )
 
-// chosen is so many hosts of a kind with one filling.
+// chosen is a number of hosts of a kind with one filling.
 type chosen struct {
 	kind, count int
-	f           filling
+	filling     filling
 }
 
 // found is the result of a search.
 type found struct {
-	all    []chosen
-	left   []int   // of each demand, that stand nowhere
-	value  float64 // of what stands
-	proof  *proof  // that no plan is worth much more; nil for none
-	mixed  float64 // no plan of the fillings that the search kept is worth more; NaN where it kept to few moves
-	proven bool    // no filling was left out
+	groups []chosen
+	left   []int     // of each demand, that stand nowhere
+	value  float64   // of what stands
+	proof  *proof    // that no plan is worth much more; nil for none
+	mixed  float64   // upper bound of plans of the fillings that the search kept; NaN if moves were limited
+	proven bool      // no filling was left out
+	goals  []filling // by host, if moves are limited; nil if hosts are assigned later
+	exact  bool      // no placement within the limit of moves is better
+	free   *found    // the best plan without a limit of moves; nil if that is not known
 }
 
 func (f found) unplaced() (n int) {
@@ -34,88 +37,107 @@ func (f found) unplaced() (n int) {
 type goal struct {
 	p99   float64 // no container may have more; 0 for any
 	least float64 // share of what it would do alone that each is to keep
-	price bool    // hosts are worth what they cost, and not what they do
+	price bool    // the value is the price of hosts, and not their operations
+	first bool    // the first plan in which all stand ends the search
 }
 
 // search looks for plans of a fleet.
 type search struct {
-	fleet   *Fleet
-	kinds   []*kind
-	alone   []float64 // operations a second that one of each demand does alone, on its best host
-	quick   []float64 // s: the least p99 of each alone
-	penalty float64   // of a container that stands nowhere, in linear programs
-	all     float64   // more than all plans are apart: what it is to let one stand nowhere that has a place
-	effort  int       // predictions that may be made
-	stop    func() bool
-	seed    uint64
-	random  *rand.Rand
-	cheap   float64 // what an operation a second is worth beside prices
+	fleet       *Fleet
+	kinds       []*kind
+	alone       []float64 // operations a second that one of each demand does alone, on its best host
+	quick       []float64 // s: the least p99 of each alone
+	penalty     float64   // of a container that stands nowhere, in linear programs
+	leftPenalty float64   // of a container that stands nowhere, in dynamic programs: more than any plan is worth
+	effort      int       // predictions that may be made
+	time        func() float64
+	seed        uint64
+	random      *rand.Rand
+	cheap       float64 // the price of an operation a second: less than any difference of prices
+	from        *found  // the plan that a search begins with, for the same goal; nil for none
 }
 
-// usual is the goal of a search where no container is the one that counts.
+// usual returns the goal of a search without limits of its own.
 func (s *search) usual() goal { return goal{price: s.fleet.Objective == FewHosts} }
 
-// worth returns the value of a host's filling for a goal. ok is false where it breaks a limit.
-func (s *search) worth(k int, f filling, g goal) (v float64, ok bool) {
-	if f.total() == 0 {
+// worth returns the value of a host's filling for a goal. ok is false if the filling breaks a limit.
+func (s *search) worth(k int, fill filling, goal goal) (value float64, ok bool) {
+	if fill.total() == 0 {
 		return 0, true
 	}
-	known := s.kinds[k].fill(f, s.alone)
+	known := s.kinds[k].fill(fill, s.alone)
 	switch {
 	case known.clash != "" || known.unknown:
 		return 0, false
-	case g.p99 > 0 && !(known.p99 <= g.p99*(1+slack)):
+	case goal.p99 > 0 && !(known.p99 <= goal.p99*(1+slack)):
 		return 0, false
-	case g.least > 0 && known.least < g.least*(1-slack):
+	case goal.least > 0 && known.least < goal.least*(1-slack):
 		return 0, false
-	case g.price:
+	case goal.price:
 		return s.cheap*known.worth - s.kinds[k].price(), true
 	}
 	return known.worth, true
 }
 
-// asked is how many predictions were made.
+// asked returns how many predictions were made.
 func (s *search) asked() (n int) {
-	for _, k := range s.kinds {
-		n += k.asked
+	for _, kind := range s.kinds {
+		n += kind.asked
 	}
 	return n
 }
 
-// spent reports whether the search is to end.
-func (s *search) spent() bool { return s.asked() >= s.effort || s.stop != nil && s.stop() }
+// enough reports whether a plan is as good as a goal asks for.
+func (g goal) enough(f found) bool { return g.first && f.unplaced() == 0 }
 
-// What is small enough to look at all of.
+// betterOf returns the better of two plans for one goal, the first of equal ones.
+func betterOf(a, b found) found {
+	if x, y := a.unplaced(), b.unplaced(); y < x || y == x && b.value > a.value {
+		return b
+	}
+	return a
+}
+
+// spent reports whether the search is to end.
+func (s *search) spent() bool { return s.asked() >= s.effort || s.stopped() }
+
+// stopped reports whether the time that the search may take is over.
+func (s *search) stopped() bool { return s.time != nil && s.time() >= searchShare }
+
+// late reports whether the time that a plan may take is over.
+func (s *search) late() bool { return s.time != nil && s.time() >= 1 }
+
+// What is small enough for a search of all fillings.
 const (
 	smallFillings = 4096
 	smallSteps    = 3e7
 )
 
-// best returns the best plan for a goal that was found.
-func (s *search) best(counts []int, g goal) found {
-	if f, ok := s.exact(counts, g); ok {
-		return f
+// best returns the best plan for a goal that a search finds.
+func (s *search) best(counts []int, goal goal) found {
+	if outcome, ok := s.exact(counts, goal); ok {
+		return outcome
 	}
-	return s.generate(counts, g)
+	return s.generate(counts, goal)
 }
 
 // option is the best of the fillings that have the same counts of demands.
 type option struct {
-	f     filling
-	n     []int
-	value float64
+	filling filling
+	counts  []int
+	value   float64
 }
 
-// options returns every filling that is allowed, of those of the same counts only the best; ok is false
-// where there are too many.
-func (s *search) options(k int, counts []int, g goal) (all []option, ok bool) {
+// options returns every filling that is allowed, of those of the same counts only the best; ok is false if there are
+// too many.
+func (s *search) options(k int, counts []int, goal goal) (out []option, ok bool) {
 	kind := s.kinds[k]
 	size := 1.0
-	for _, c := range counts {
+	for _, count := range counts {
 		for v := range kind.able {
-			size *= float64(c+v+1) / float64(v+1)
+			size *= float64(count+v+1) / float64(v+1)
 		}
-		if c > mostOfOne {
+		if count > mostOfOne {
 			return nil, false
 		}
 	}
@@ -123,50 +145,50 @@ func (s *search) options(k int, counts []int, g goal) (all []option, ok bool) {
 		return nil, false
 	}
 	best := map[string]int{}
-	f := make(filling, kind.slots())
+	fill := make(filling, kind.slots())
 	var walk func(slot int, left []int)
 	walk = func(slot int, left []int) {
-		if slot == len(f) {
-			v, ok := s.worth(k, f, g)
+		if slot == len(fill) {
+			value, ok := s.worth(k, fill, goal)
 			if !ok {
 				return
 			}
-			n := kind.counts(f)
-			same := make(filling, len(n))
-			for i := range n {
-				same[i] = uint8(n[i])
+			placed := kind.counts(fill)
+			identity := make(filling, len(placed))
+			for i := range placed {
+				identity[i] = uint8(placed[i])
 			}
-			one := option{slices.Clone(f), n, v}
-			if at, has := best[same.key()]; !has {
-				best[same.key()] = len(all)
-				all = append(all, one)
-			} else if v > all[at].value {
-				all[at] = one
+			candidate := option{slices.Clone(fill), placed, value}
+			if i, has := best[identity.key()]; !has {
+				best[identity.key()] = len(out)
+				out = append(out, candidate)
+			} else if value > out[i].value {
+				out[i] = candidate
 			}
 			return
 		}
-		demand, _ := kind.of(slot)
-		for c := 0; c <= left[demand]; c++ {
-			f[slot] = uint8(c)
-			left[demand] -= c
+		demand, _ := kind.split(slot)
+		for count := 0; count <= left[demand]; count++ {
+			fill[slot] = uint8(count)
+			left[demand] -= count
 			walk(slot+1, left)
-			left[demand] += c
+			left[demand] += count
 		}
-		f[slot] = 0
+		fill[slot] = 0
 	}
 	walk(0, slices.Clone(counts))
-	return all, true
+	return out, true
 }
 
-// exact finds the best plan by dynamic programming over what is left to place, host by host. ok is false
-// where the fleet is too large for it.
-func (s *search) exact(counts []int, g goal) (out found, ok bool) {
+// exact finds the best plan by dynamic programming over what is left to place, host by host. ok is false if the fleet
+// is too large for that.
+func (s *search) exact(counts []int, goal goal) (out found, ok bool) {
 	states, hosts := 1.0, 0
 	for _, c := range counts {
 		states *= float64(c + 1)
 	}
-	for _, k := range s.kinds {
-		hosts += k.Count
+	for _, kind := range s.kinds {
+		hosts += kind.Count
 	}
 	if states*states*float64(hosts) > smallSteps {
 		return out, false
@@ -176,16 +198,16 @@ func (s *search) exact(counts []int, g goal) (out found, ok bool) {
 		if s.kinds[k].Count == 0 {
 			continue
 		}
-		if options[k], ok = s.options(k, counts, g); !ok {
+		if options[k], ok = s.options(k, counts, goal); !ok {
 			return out, false
 		}
 	}
 	size := int(states)
 	place := make([]int, len(counts)) // of each demand in the number of a state
-	at := 1
+	stride := 1
 	for i, c := range counts {
-		place[i] = at
-		at *= c + 1
+		place[i] = stride
+		stride *= c + 1
 	}
 	has := func(state, demand int) int { return state / place[demand] % (counts[demand] + 1) }
 	// value[state] is the most that hosts so far are worth with so many placed.
@@ -197,132 +219,164 @@ func (s *search) exact(counts []int, g goal) (out found, ok bool) {
 	var steps [][]step
 	for k := range s.kinds {
 		takes := make([]int, len(options[k]))
-		for o, one := range options[k] {
-			for i, n := range one.n {
+		for o, option := range options[k] {
+			for i, n := range option.counts {
 				takes[o] += n * place[i]
 			}
 		}
 		for range s.kinds[k].Count {
-			next, by := make([]float64, size), make([]step, size)
+			next, origins := make([]float64, size), make([]step, size)
 			for i := range next {
 				next[i] = math.Inf(-1)
 			}
-			for state, v := range value {
-				if math.IsInf(v, -1) {
+			for state, worth := range value {
+				if math.IsInf(worth, -1) {
 					continue
 				}
 			each:
-				for o, one := range options[k] {
-					for i, n := range one.n {
+				for o, option := range options[k] {
+					for i, n := range option.counts {
 						if n > 0 && has(state, i)+n > counts[i] {
 							continue each
 						}
 					}
-					if to := state + takes[o]; v+one.value > next[to] {
-						next[to], by[to] = v+one.value, step{int32(k), int32(o), int32(state)}
+					if to := state + takes[o]; worth+option.value > next[to] {
+						next[to], origins[to] = worth+option.value, step{int32(k), int32(o), int32(state)}
 					}
 				}
 			}
 			value = next
-			steps = append(steps, by)
+			steps = append(steps, origins)
 		}
 	}
 	best, bestValue := 0, math.Inf(-1)
-	for state, v := range value {
+	for state, worth := range value {
 		for i := range counts {
-			v += s.all * float64(has(state, i))
+			worth += s.leftPenalty * float64(has(state, i))
 		}
-		if v > bestValue {
-			best, bestValue = state, v
+		if worth > bestValue {
+			best, bestValue = state, worth
 		}
 	}
 	out = found{left: slices.Clone(counts), value: value[best], mixed: value[best], proven: true}
 	for h := len(steps) - 1; h >= 0; h-- {
-		by := steps[h][best]
-		one := options[by.kind][by.option]
-		for i, n := range one.n {
+		last := steps[h][best]
+		option := options[last.kind][last.option]
+		for i, n := range option.counts {
 			out.left[i] -= n
 		}
-		out.all = append(out.all, chosen{int(by.kind), 1, one.f})
-		best = int(by.from)
+		out.groups = append(out.groups, chosen{int(last.kind), 1, option.filling})
+		best = int(last.from)
 	}
-	out.all = merged(out.all)
+	out.groups = merged(out.groups)
 	return out, true
 }
 
 // merged joins hosts of a kind that are filled alike, and orders them by kind, the fullest first.
-func merged(all []chosen) (out []chosen) {
-	slices.SortStableFunc(all, func(a, b chosen) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), -slices.Compare(a.f, b.f))
+func merged(groups []chosen) (out []chosen) {
+	slices.SortStableFunc(groups, func(a, b chosen) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), -slices.Compare(a.filling, b.filling))
 	})
-	for _, c := range all {
-		if c.count == 0 || c.f.total() == 0 {
+	for _, group := range groups {
+		if group.count == 0 || group.filling.total() == 0 {
 			continue
 		}
-		if last := len(out) - 1; last >= 0 && out[last].kind == c.kind && slices.Equal(out[last].f, c.f) {
-			out[last].count += c.count
+		if last := len(out) - 1; last >= 0 && out[last].kind == group.kind && slices.Equal(out[last].filling, group.filling) {
+			out[last].count += group.count
 			continue
 		}
-		out = append(out, c)
+		out = append(out, group)
 	}
 	return out
 }
 
-// round makes whole hosts of the parts of hosts that a linear program has: those that are whole stay, then
-// the largest part becomes one, and what is left is planned anew.
-func (s *search) round(columns []column, hosts, counts []int, g goal) (out found) {
+// round makes whole hosts of the parts of hosts that a linear program has. Whole hosts stay, or else the largest part
+// becomes one. Then the program is solved again for what is left.
+func (s *search) round(columns []column, hosts, counts []int, goal goal) (out found) {
 	hosts, left := slices.Clone(hosts), slices.Clone(counts)
-	for {
+	columns = slices.Clone(columns)
+	have := map[string]bool{}
+	for !s.stopped() {
 		fit := make([]column, 0, len(columns))
 		for _, c := range columns {
-			if hosts[c.kind] > 0 && s.has(s.kinds[c.kind], c.f, left) {
+			if hosts[c.kind] > 0 && s.has(s.kinds[c.kind], c.filling, left) {
 				fit = append(fit, c)
 			}
 		}
 		if len(fit) == 0 {
 			break
 		}
-		x, _, _ := s.master(fit, hosts, left)
+		parts, _, _ := s.master(fit, hosts, left)
+		var used []column
+		for j := range parts {
+			if parts[j] > 1e-6 {
+				used = append(used, fit[j])
+			}
+		}
 		take := func(j, count int) {
 			count = min(count, hosts[fit[j].kind])
-			for i, n := range fit[j].n {
+			for i, n := range fit[j].counts {
 				if n > 0 {
 					count = min(count, left[i]/n)
 				}
 			}
 			hosts[fit[j].kind] -= count
-			for i, n := range fit[j].n {
+			for i, n := range fit[j].counts {
 				left[i] -= n * count
 			}
-			out.all = append(out.all, chosen{fit[j].kind, count, fit[j].f})
+			out.groups = append(out.groups, chosen{fit[j].kind, count, fit[j].filling})
 		}
-		most, whole := -1, false
-		for j := range x {
-			if n := int(x[j] + 1e-6); n > 0 {
+		largest, whole := -1, false
+		for j := range parts {
+			if n := int(parts[j] + 1e-6); n > 0 {
 				whole = true
 				take(j, n)
 			}
-			if most < 0 || x[j] > x[most] {
-				most = j
+			if largest < 0 || parts[j] > parts[largest] {
+				largest = j
 			}
 		}
 		if !whole {
-			if x[most] < 1e-6 {
+			if parts[largest] < 1e-6 {
 				break
 			}
-			take(most, 1)
+			take(largest, 1)
+		}
+		for _, c := range used {
+			if next, ok := s.cut(c, left, goal); ok && !have[next.key()] {
+				have[next.key()] = true
+				columns = append(columns, next)
+			}
 		}
 	}
-	out.all, out.left = merged(out.all), left
-	s.insert(&out, hosts, g)
-	out.value = s.value(out.all, g)
+	out.groups, out.left = merged(out.groups), left
+	s.insert(&out, hosts, goal)
+	out.value = s.value(out.groups, goal)
 	return out
 }
 
-func (s *search) value(all []chosen, g goal) (sum float64) {
-	for _, c := range all {
-		v, _ := s.worth(c.kind, c.f, g)
-		sum += v * float64(c.count)
+// cut returns a column without the containers that are more than are left. ok is false if the column fits as it is, or
+// if the rest may not stand.
+func (s *search) cut(oversized column, left []int, goal goal) (out column, ok bool) {
+	kind := s.kinds[oversized.kind]
+	if s.has(kind, oversized.filling, left) {
+		return out, false
+	}
+	out = column{kind: oversized.kind, filling: slices.Clone(oversized.filling), counts: slices.Clone(oversized.counts)}
+	for slot := range out.filling {
+		d, _ := kind.split(slot)
+		excess := min(max(0, out.counts[d]-left[d]), int(out.filling[slot]))
+		out.filling[slot] -= uint8(excess)
+		out.counts[d] -= excess
+	}
+	out.value, ok = s.worth(oversized.kind, out.filling, goal)
+	return out, ok && out.filling.total() > 0
+}
+
+func (s *search) value(groups []chosen, goal goal) (sum float64) {
+	for _, group := range groups {
+		value, _ := s.worth(group.kind, group.filling, goal)
+		sum += value * float64(group.count)
 	}
 	return sum
 }
@@ -337,52 +391,52 @@ type spot struct {
 	known       bool
 }
 
-// spots returns where one more of a demand may stand, the most promising first; all of which nothing is known come
-// before.
-func (s *search) spots(groups []chosen, demand int) (all []spot) {
-	for i, c := range groups {
-		k := s.kinds[c.kind]
-		hopes := k.gradient(c.f, s.alone)
-		for drive := range k.able {
-			p := spot{group: i, slot: k.slot(demand, drive), hope: math.Inf(1)}
-			if c.f[p.slot] == mostOfOne {
+// spots returns where one more of a demand may stand, the most promising first. Spots without a gradient come before
+// all others.
+func (s *search) spots(groups []chosen, demand int) (out []spot) {
+	for i, group := range groups {
+		kind := s.kinds[group.kind]
+		hopes := kind.gradient(group.filling, s.alone)
+		for drive := range kind.able {
+			candidate := spot{group: i, slot: kind.slot(demand, drive), hope: math.Inf(1)}
+			if group.filling[candidate.slot] == mostOfOne {
 				continue
 			}
-			if p.known = hopes != nil && c.f.total() > 0; p.known {
-				p.hope = hopes[p.slot]
+			if candidate.known = hopes != nil && group.filling.total() > 0; candidate.known {
+				candidate.hope = hopes[candidate.slot]
 			}
-			all = append(all, p)
+			out = append(out, candidate)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b spot) int { return cmp.Compare(b.hope, a.hope) })
-	return all
+	slices.SortStableFunc(out, func(a, b spot) int { return cmp.Compare(b.hope, a.hope) })
+	return out
 }
 
-// insert puts what is left, one after the other, where it costs least or brings most. free are hosts of each
-// kind that are empty.
-func (s *search) insert(out *found, free []int, g goal) {
+// insert places what is left, one container after the other, where it adds most, as long as there is time. free is how
+// many hosts of each kind are empty.
+func (s *search) insert(out *found, free []int, goal goal) {
 	for d := range out.left {
-		for out.left[d] > 0 {
+		for out.left[d] > 0 && !s.stopped() {
 			best, gain, becomes := -1, math.Inf(-1), filling(nil)
-			groups := slices.Clone(out.all)
+			groups := slices.Clone(out.groups)
 			for k := range s.kinds {
 				if free[k] > 0 {
 					groups = append(groups, chosen{k, free[k], make(filling, s.kinds[k].slots())})
 				}
 			}
 			allowed := 0
-			for _, p := range s.spots(groups, d) {
-				c := groups[p.group]
-				before, _ := s.worth(c.kind, c.f, g)
-				to := c.f.with(p.slot, 1)
-				v, ok := s.worth(c.kind, to, g)
+			for _, spot := range s.spots(groups, d) {
+				group := groups[spot.group]
+				before, _ := s.worth(group.kind, group.filling, goal)
+				to := group.filling.adjusted(spot.slot, 1)
+				value, ok := s.worth(group.kind, to, goal)
 				if ok {
 					allowed++
 				}
-				if ok && v-before > gain {
-					best, gain, becomes = p.group, v-before, to
+				if ok && value-before > gain {
+					best, gain, becomes = spot.group, value-before, to
 				}
-				if p.known && allowed == mostSpots {
+				if spot.known && allowed == mostSpots {
 					break
 				}
 			}
@@ -390,17 +444,17 @@ func (s *search) insert(out *found, free []int, g goal) {
 				break
 			}
 			count := min(out.left[d], groups[best].count) // alike, as long as no other is better: few are left
-			if best >= len(out.all) {
+			if best >= len(out.groups) {
 				count = 1
 			}
 			kind := groups[best].kind
-			if best < len(out.all) {
-				out.all[best].count -= count
+			if best < len(out.groups) {
+				out.groups[best].count -= count
 			} else {
 				free[kind] -= count
 			}
 			out.left[d] -= count
-			out.all = merged(append(out.all, chosen{kind, count, becomes}))
+			out.groups = merged(append(out.groups, chosen{kind, count, becomes}))
 		}
 	}
 }

@@ -16,13 +16,22 @@ type Strategy struct {
 	Broken int          `json:"broken,omitempty"` // hosts on which a limit or wish is broken
 }
 
-// strategies are the papers' five, of those that the fleet allows, and what a plan does beside them.
-func (s *search) strategies() (all []Strategy) {
+// strategies returns those of the papers' five that the fleet allows.
+func (s *search) strategies() (strategies []Strategy) {
 	counts := s.counts()
-	all = append(all,
-		s.strategy("one host after the other, until its drives are full", s.sequence(counts, s.saturated)),
-		s.strategy("one host after the other, until one more does not add to it", s.sequence(counts, s.falls)),
-		s.strategy("round robin over all hosts", found{all: s.deal(counts), left: make([]int, len(counts))}))
+	for _, way := range []struct {
+		name string
+		find func() found
+	}{
+		{"one host after the other, until its drives are full", func() found { return s.sequence(counts, s.saturated) }},
+		{"one host after the other, until one more does not add to it", func() found { return s.sequence(counts, s.falls) }},
+		{"round robin over all hosts", func() found { return found{groups: s.deal(counts), left: make([]int, len(counts))} }},
+	} {
+		if s.stopped() {
+			return strategies
+		}
+		strategies = append(strategies, s.strategy(way.name, way.find()))
+	}
 	local, remote := false, false
 	for _, h := range s.fleet.Hosts {
 		for _, d := range h.Is.Drives {
@@ -30,41 +39,44 @@ func (s *search) strategies() (all []Strategy) {
 		}
 	}
 	if !local || !remote {
-		return all
+		return strategies
 	}
 	for _, only := range []struct {
 		name   string
 		remote bool
 	}{{"the best on local drives", false}, {"the best on remote drives", true}} {
-		some := *s
-		some.effort, some.kinds = s.effort/4, nil
+		if s.stopped() {
+			break
+		}
+		clone := *s
+		clone.effort, clone.kinds = s.effort/4, nil
 		for _, k := range s.kinds {
-			one := *k
-			one.known, one.able, one.asked = map[string]*filled{}, nil, 0
+			kindClone := *k
+			kindClone.known, kindClone.able, kindClone.asked = map[string]*filled{}, nil, 0
 			for d, drive := range k.Is.Drives {
 				if (drive.Target != nil) == only.remote {
-					one.able = append(one.able, d)
+					kindClone.able = append(kindClone.able, d)
 				}
 			}
-			if one.able != nil {
-				some.kinds = append(some.kinds, &one)
+			if kindClone.able != nil {
+				clone.kinds = append(clone.kinds, &kindClone)
 			}
 		}
-		all = append(all, some.strategy(only.name, some.best(counts, s.usual())))
+		strategies = append(strategies, clone.strategy(only.name, clone.best(counts, s.usual())))
 	}
-	return all
+	return strategies
 }
 
-func (s *search) strategy(name string, f found) Strategy {
-	out := Strategy{Name: name, Left: f.unplaced()}
+func (s *search) strategy(name string, outcome found) Strategy {
+	out := Strategy{Name: name, Left: outcome.unplaced()}
 	p99, rate := 0.0, 0.0
-	for _, c := range f.all {
-		known := s.kinds[c.kind].fill(c.f, s.alone)
-		out.Used += c.count
-		if known.clash != "" {
-			out.Broken += c.count
+	for _, group := range outcome.groups {
+		known := s.kinds[group.kind].judged(group.filling, s.alone)
+		out.Used += group.count
+		if len(known.breaches) > 0 {
+			out.Broken += group.count
 		}
-		rate += known.rate * float64(c.count)
+		rate += known.rate * float64(group.count)
 		p99 = max(p99, known.p99)
 	}
 	out.Rate, out.P99 = model.Number(rate), model.Number(p99)
@@ -74,61 +86,60 @@ func (s *search) strategy(name string, f found) Strategy {
 	return out
 }
 
-// inSteps is how full a host is that gets one container at a time; a fuller one gets as large a part of what it has
-// at once.
+// inSteps is up to how many containers a host gets one at a time; a fuller one gets that part of what it has at once.
 const inSteps = 16
 
-// sequence fills one host after the other, a container of each demand in turn, each on the drive where the host
-// does most, until it is full or enough is said.
+// sequence fills one host after the other, a container of each demand in turn, each on the drive where the host does
+// most, until the host is full or enough returns true.
 func (s *search) sequence(counts []int, enough func(before, after *filled) bool) (out found) {
 	left := append([]int{}, counts...)
 	turn := 0
 	for k, kind := range s.kinds {
-		var same filling // what the host before was filled with, as long as there is as much
+		var previous filling // what the host before was filled with, as long as there is as much
 		for range kind.Count {
-			f := make(filling, kind.slots())
-			if same != nil && s.has(kind, same, left) {
-				f = same
-				s.take(kind, f, left)
+			fill := make(filling, kind.slots())
+			if previous != nil && s.has(kind, previous, left) {
+				fill = previous
+				s.take(kind, fill, left)
 			} else {
 				before := &filled{}
 				for stuck := 0; stuck < len(left); {
 					d := turn % len(left)
 					turn++
 					var best filling
-					var most *filled
+					var predicted *filled
 					for drive := range kind.able {
 						slot := kind.slot(d, drive)
-						more := min(1+f.total()/inSteps, left[d], mostOfOne-int(f[slot]))
-						if more == 0 {
+						count := min(1+fill.total()/inSteps, left[d], mostOfOne-int(fill[slot]))
+						if count == 0 {
 							continue
 						}
-						to := f.with(slot, more)
-						if known := kind.fill(to, s.alone); known.solved.Rate > 0 && (most == nil || known.rate > most.rate) {
-							best, most = to, known
+						to := fill.adjusted(slot, count)
+						if known := kind.fill(to, s.alone); known.solved.Rate > 0 && (predicted == nil || known.rate > predicted.rate) {
+							best, predicted = to, known
 						}
 					}
-					if best == nil || enough(before, most) {
+					if best == nil || enough(before, predicted) {
 						stuck++
 						continue
 					}
-					left[d] -= best.total() - f.total()
-					f, before, stuck = best, most, 0
+					left[d] -= best.total() - fill.total()
+					fill, before, stuck = best, predicted, 0
 				}
-				same = f
+				previous = fill
 			}
-			if f.total() == 0 {
+			if fill.total() == 0 {
 				break
 			}
-			out.all = append(out.all, chosen{k, 1, f})
+			out.groups = append(out.groups, chosen{k, 1, fill})
 		}
 	}
-	out.all, out.left = merged(out.all), left
+	out.groups, out.left = merged(out.groups), left
 	return out
 }
 
-func (s *search) has(k *kind, f filling, left []int) bool {
-	for d, n := range k.counts(f) {
+func (s *search) has(kind *kind, fill filling, left []int) bool {
+	for d, n := range kind.counts(fill) {
 		if n > left[d] {
 			return false
 		}
@@ -136,13 +147,13 @@ func (s *search) has(k *kind, f filling, left []int) bool {
 	return true
 }
 
-func (s *search) take(k *kind, f filling, left []int) {
-	for d, n := range k.counts(f) {
+func (s *search) take(kind *kind, fill filling, left []int) {
+	for d, n := range kind.counts(fill) {
 		left[d] -= n
 	}
 }
 
-// saturated reports whether what bound a host before one more came is a device that was full.
+// saturated reports whether the bottleneck of a host before one more container came was a busy device.
 func (s *search) saturated(before, _ *filled) bool {
 	const full = 0.95
 	switch before.solved.Binds {
@@ -152,5 +163,5 @@ func (s *search) saturated(before, _ *filled) bool {
 	return false
 }
 
-// falls reports whether one more does not add to what a host does.
+// falls reports whether one more container adds nothing to a host's rate.
 func (s *search) falls(before, after *filled) bool { return after.rate <= before.rate }

@@ -7,9 +7,9 @@ import (
 
 // Cells returns the cells of a record for a file of CSV, each as Line has it. What a spreadsheet would take for a
 // formula begins with ' there, and is text; numbers stay.
-func Cells(all ...string) []string {
-	safe := make([]string, len(all))
-	for i, text := range all {
+func Cells(texts ...string) []string {
+	safe := make([]string, len(texts))
+	for i, text := range texts {
 		safe[i] = Cell(text)
 	}
 	return safe

@@ -43,12 +43,11 @@ func visible(r rune) rune {
 	return r
 }
 
-// Shorten leaves out the middle of a text that is longer than most letters: what tells names apart is often at their
-// end.
-func Shorten(text string, most int) string {
+// Shorten leaves out the middle of a text that is longer than limit letters: the end often distinguishes names.
+func Shorten(text string, limit int) string {
 	r := []rune(text)
-	if len(r) <= most {
+	if len(r) <= limit {
 		return text
 	}
-	return string(r[:most/2-1]) + "…" + string(r[len(r)-most/2:])
+	return string(r[:limit/2-1]) + "…" + string(r[len(r)-limit/2:])
 }

@@ -26,13 +26,13 @@ var attacks = []string{
 func TestNothingSteersTheTerminal(t *testing.T) {
 	for _, attack := range attacks {
 		in := "before " + attack + " after"
-		for what, out := range map[string]string{"Line": Line(in), "Text": Text(in)} {
+		for name, out := range map[string]string{"Line": Line(in), "Text": Text(in)} {
 			if !strings.HasPrefix(out, "before ") || !strings.HasSuffix(out, " after") {
-				t.Errorf("%s(%q) = %q", what, in, out)
+				t.Errorf("%s(%q) = %q", name, in, out)
 			}
 			for _, r := range out {
 				if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
-					t.Errorf("%s(%q) = %q, which has %q in it", what, in, out, r)
+					t.Errorf("%s(%q) = %q, which has %q in it", name, in, out, r)
 				}
 			}
 		}

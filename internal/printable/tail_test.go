@@ -7,17 +7,17 @@ import (
 )
 
 func TestTail(t *testing.T) {
-	said := Tail{Most: 20}
-	var all strings.Builder
+	tail := Tail{Most: 20}
+	var written strings.Builder
 	for i := range 100 {
 		line := fmt.Sprintf("line %d\n", i)
-		all.WriteString(line)
-		if n, err := said.Write([]byte(line)); n != len(line) || err != nil {
+		written.WriteString(line)
+		if n, err := tail.Write([]byte(line)); n != len(line) || err != nil {
 			t.Fatal(n, err)
 		}
-		want := all.String()
-		if want = want[max(0, len(want)-20):]; said.String() != want {
-			t.Fatalf("%q, not %q", said.String(), want)
+		want := written.String()
+		if want = want[max(0, len(want)-20):]; tail.String() != want {
+			t.Fatalf("%q, not %q", tail.String(), want)
 		}
 	}
 }

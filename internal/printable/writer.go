@@ -15,8 +15,8 @@ type Writer struct {
 	to    io.Writer
 	codes [][]byte // that pass, longest first
 
-	mu   sync.Mutex
-	held []byte // the beginning of a character or of a code
+	mu   sync.Mutex // guards held, and the order of what is written to to
+	held []byte     // the beginning of a character or of a code
 }
 
 // NewWriter returns a Writer that writes to another, and lets these codes pass.

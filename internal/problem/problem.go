@@ -33,7 +33,7 @@ func (k Kind) Error() string { return cmp.Or(string(k), "something failed") }
 type Problem struct {
 	At     Position `json:"-"`                // nothing when it is about no text
 	What   string   `json:"what"`             // what failed, on which object
-	Why    string   `json:"why"`              // the cause, in the words of whoever refused; "" when What says it all
+	Why    string   `json:"why"`              // the cause, in the words of what refused; "" when What says it all
 	Remedy string   `json:"remedy,omitempty"` // what would change it; "" when nothing is known to
 	Kind   Kind     `json:"-"`
 	Cause  error    `json:"-"` // that Why tells of; nil when nobody has to look for it

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +16,8 @@ import (
 
 	"plimsoll/internal/field"
 	"plimsoll/internal/host/nvme"
+	"plimsoll/internal/printable"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/state/journal"
 )
 
@@ -67,11 +71,40 @@ func (m *Move) What() string {
 func (m *Move) Prepare() error { return nil }
 
 var (
-	serviceName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}$`)
-	fsType       = regexp.MustCompile(`^[a-z][a-z0-9]{0,15}$`)
-	mountOptions = regexp.MustCompile(`^[a-z][A-Za-z0-9_=,:.-]{0,255}$`)
-	devicePath   = regexp.MustCompile(`^/dev/[A-Za-z0-9][A-Za-z0-9_.:/-]*$`)
+	serviceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.@-]{0,127}$`)
+	devicePath  = regexp.MustCompile(`^/dev/[A-Za-z0-9][A-Za-z0-9_.:/-]*$`)
 )
+
+// fileSystems are those of drives that are moved, each with its module: what another machine names becomes a word of
+// mount and modprobe.
+var fileSystems = map[string]string{AnyFS: "", "btrfs": "btrfs", "ext2": "ext4", "ext3": "ext4", "ext4": "ext4",
+	"f2fs": "f2fs", "xfs": "xfs"}
+
+// mountOptions are those that the kernel has for a mount of any file system, and shows so.
+var mountOptions = []string{"rw", "ro", "nosuid", "nodev", "noexec", "noatime", "nodiratime", "relatime", "nosymfollow"}
+
+// checkMount refuses a file system, or an option of its mount, that no move mounts.
+func checkMount(fsType, options string) error {
+	if _, known := fileSystems[fsType]; !known {
+		return problem.New(problem.Unsupported, fmt.Sprintf("file system %q", printable.Shorten(fsType, 40)),
+			"moves know "+strings.Join(slices.Sorted(maps.Keys(fileSystems)), ", "), "move this drive by hand")
+	}
+	for option := range strings.SplitSeq(options, ",") {
+		if !slices.Contains(mountOptions, option) {
+			return problem.New(problem.Unsupported, fmt.Sprintf("mount option %q", printable.Shorten(option, 40)),
+				"moves know "+strings.Join(mountOptions, ", "), "mount the file system without it, or move this drive by hand")
+		}
+	}
+	return nil
+}
+
+// checkKnown is check for a move of which not all is known yet.
+func (m *Move) checkKnown(s journal.Scope) error {
+	if m.FSType == "" && m.Options == "" {
+		return m.checkNames(s)
+	}
+	return errors.Join(m.checkNames(s), checkMount(m.FSType, m.Options))
+}
 
 // IsMachine reports whether text names a machine.
 func IsMachine(text string) bool {
@@ -120,8 +153,7 @@ func (m *Move) check(s journal.Scope) error {
 		m.checkNames(s), nvme.CheckNQN(m.FromNQN), nvme.CheckNQN(m.ToNQN), s.UUID(m.Drive.UUID),
 		s.OneOf("transport", m.Drive.Transport, "tcp"),
 		s.Matches("device", m.Drive.Device, devicePath),
-		s.Matches("file system", m.FSType, fsType),
-		s.Matches("mount options", m.Options, mountOptions),
+		checkMount(m.FSType, m.Options),
 	)
 }
 

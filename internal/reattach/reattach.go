@@ -234,13 +234,13 @@ func (m *Mover) strange(s TargetState) error {
 		"see on the target who changed it (plimsoll target list)")
 }
 
-// Check refuses a move that cannot be done, or not safely. It changes nothing.
+// Check returns an error if a move is impossible or unsafe. It changes nothing.
 func (m *Mover) Check(t TargetState, old, next HostState) error {
 	drive := "the drive " + m.Drive.UUID
-	var all problem.List
+	var problems problem.List
 	refuse := func(wrong bool, what, why, remedy string) {
 		if wrong {
-			all = append(all, problem.Problem{Kind: problem.Protected, What: what, Why: why, Remedy: remedy})
+			problems = append(problems, problem.Problem{Kind: problem.Protected, What: what, Why: why, Remedy: remedy})
 		}
 	}
 	refuse(m.FromNQN == m.ToNQN, "host NQN "+m.ToNQN, "both hosts have it, so that the target cannot distinguish them",
@@ -252,7 +252,7 @@ func (m *Mover) Check(t TargetState, old, next HostState) error {
 	refuse(m.Drive.Transport != "tcp", "subsystem "+m.Drive.NQN,
 		"it is exported over "+m.Drive.Transport+", and moves are tried over TCP alone", "export it over tcp")
 	if !t.Foreign && !t.Only(m.FromNQN) {
-		all = append(all, *problem.Of(m.strange(t), problem.Protected))
+		problems = append(problems, *problem.Of(m.strange(t), problem.Protected))
 	}
 	if !m.FromGone {
 		refuse(!old.Running, m.Service.Name+" on "+m.From, "it does not run", "start it, or name another")
@@ -272,9 +272,9 @@ func (m *Mover) Check(t TargetState, old, next HostState) error {
 	refuse(len(next.Controllers)+len(next.Mounts) > 0, drive+" on "+m.To, "that host is connected to it already",
 		"disconnect it there")
 	for _, l := range next.Lacks {
-		all = append(all, problem.Problem{Kind: problem.Unsupported, What: m.To, Why: l})
+		problems = append(problems, problem.Problem{Kind: problem.Unsupported, What: m.To, Why: l})
 	}
-	return all.Err()
+	return problems.Err()
 }
 
 func dirs(all []Mount) (out []string) {

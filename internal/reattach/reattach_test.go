@@ -106,11 +106,11 @@ func (w *world) check() {
 // lost returns the acknowledged writes that neither the drive nor the host that runs the service has.
 func (w *world) lost() (all []int) {
 	for n := 1; n <= w.acked; n++ {
-		there := w.onDrive[n]
+		exists := w.onDrive[n]
 		for _, h := range w.hosts {
-			there = there || h.running && slices.Contains(h.cache, n)
+			exists = exists || h.running && slices.Contains(h.cache, n)
 		}
-		if !there {
+		if !exists {
 			all = append(all, n)
 		}
 	}
@@ -349,11 +349,11 @@ func TestCheckRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newWorld(t).mover()
-			at := TargetState{Exists: true, Hosts: []string{"old"}}
+			target := TargetState{Exists: true, Hosts: []string{"old"}}
 			old := HostState{Running: true, Mounts: []Mount{{Dir: "/data"}}}
 			var next HostState
-			c.change(m, &at, &old, &next)
-			err := m.Check(at, old, next)
+			c.change(m, &target, &old, &next)
+			err := m.Check(target, old, next)
 			if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
 				t.Errorf("it says %v", err)
 			}

@@ -19,14 +19,14 @@ type Done struct {
 	Downtime time.Duration // of the service: from before it was stopped until it ran; 0 for an earlier move
 }
 
-// Find fills in what the machines say of the drive, and refuses a move that cannot be done. It changes nothing but
-// modules of the new host's kernel.
+// Find asks the machines for the drive's facts, and returns an error if the move is impossible. It changes nothing but
+// the modules of the new host's kernel.
 func (m *Mover) Find(ctx context.Context) error {
-	at, err := m.At.Look(ctx)
+	target, err := m.At.Look(ctx)
 	if err != nil {
 		return err
 	}
-	if !at.Exists {
+	if !target.Exists {
 		return problem.New(
 			problem.Invalid,
 			"subsystem "+m.Drive.NQN,
@@ -34,9 +34,9 @@ func (m *Mover) Find(ctx context.Context) error {
 			"plimsoll target list, there",
 		)
 	}
-	m.Boot = at.Boot
-	if !at.Half && !at.Foreign {
-		m.Drive = at.Drive
+	m.Boot = target.Boot
+	if !target.Half && !target.Foreign {
+		m.Drive = target.Drive
 	}
 	old, oldErr := m.Old.Look(ctx)
 	switch {
@@ -47,8 +47,8 @@ func (m *Mover) Find(ctx context.Context) error {
 			"--old-host-is-gone revokes it on the target first", m.From, m.Service.Name, oldErr)
 	case m.FromGone:
 		m.FSType, m.Options = AnyFS, "rw"
-		if len(at.Hosts) == 1 {
-			m.FromNQN = at.Hosts[0]
+		if len(target.Hosts) == 1 {
+			m.FromNQN = target.Hosts[0]
 		}
 	default:
 		m.FromNQN = old.HostNQN
@@ -61,7 +61,7 @@ func (m *Mover) Find(ctx context.Context) error {
 		return err
 	}
 	m.ToNQN = next.HostNQN
-	return m.Check(at, old, next)
+	return m.Check(target, old, next)
 }
 
 // Do moves a drive under a journal in m.State. An earlier move of it that was cut short is settled first.

@@ -47,8 +47,11 @@ type reply struct {
 // limit bounds a step: servers take their time to stop.
 const limit = 4 * time.Minute
 
-// mostRequest bounds what is read of a request, or a reply.
-const mostRequest = 1 << 20
+// mostRequest bounds what is read of a request, and mostShown what is shown of a reply that is none.
+const (
+	mostRequest = 1 << 20
+	mostShown   = 1 << 10
+)
 
 // Serve reads a request, does its step on this machine, and writes the reply.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, state string) error {
@@ -76,7 +79,7 @@ func do(ctx context.Context, q request, r *reply, state string) error {
 	}
 	check := q.Move.check
 	if q.Step == "look" || q.Step == "look-target" { // before all of the move is known
-		check = q.Move.checkNames
+		check = q.Move.checkKnown
 	}
 	if err := check(journal.NewScope(state, JournalOf(q.Move.Drive.NQN))); err != nil {
 		return err
@@ -237,10 +240,10 @@ func (l local) lacks(ctx context.Context) (all []string) {
 			all = append(all, "it cannot connect over TCP: "+err.Error())
 		}
 	}
-	if l.FSType != "" && l.FSType != AnyFS {
+	if module, ok := fileSystems[l.FSType]; ok && module != "" {
 		known, err := os.ReadFile("/proc/filesystems")
 		if err == nil && !slices.Contains(strings.Fields(string(known)), l.FSType) {
-			_, err = run(ctx, "modprobe", l.FSType)
+			_, err = run(ctx, "modprobe", module)
 		}
 		if err != nil {
 			all = append(all, "it cannot mount "+l.FSType+": "+err.Error())
@@ -376,11 +379,11 @@ func (l local) lookTarget() (s TargetState, err error) {
 	if err != nil {
 		return s, err
 	}
-	all, err := l.targets().List()
+	exports, err := l.targets().List()
 	if err != nil {
 		return s, err
 	}
-	for _, e := range all {
+	for _, e := range exports {
 		if e.NQN != l.Drive.NQN {
 			continue
 		}
@@ -402,9 +405,9 @@ func (l local) lookTarget() (s TargetState, err error) {
 		}
 		n := e.Namespaces[0]
 		s.Drive = Drive{NQN: e.NQN, UUID: n.UUID, Device: n.Device, Transport: e.Ports[0]}
-		transport, at, ok := strings.Cut(e.Ports[0], " ")
-		if colon := strings.LastIndexByte(at, ':'); ok && colon > 0 {
-			s.Drive.Transport, s.Drive.Addr, s.Drive.Port = transport, strings.Trim(at[:colon], "[]"), at[colon+1:]
+		transport, address, ok := strings.Cut(e.Ports[0], " ")
+		if colon := strings.LastIndexByte(address, ':'); ok && colon > 0 {
+			s.Drive.Transport, s.Drive.Addr, s.Drive.Port = transport, strings.Trim(address[:colon], "[]"), address[colon+1:]
 		}
 	}
 	return s, nil
@@ -482,16 +485,23 @@ func (m remote) ask(ctx context.Context, step string) (r reply, err error) {
 	if err != nil {
 		return r, err
 	}
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		return r, problem.New(problem.Unsupported, m.machine, "its plimsoll does not answer: "+printable.Line(out),
-			"install the same plimsoll on each machine")
+	err = json.Unmarshal([]byte(out), &r)
+	if err != nil {
+		err = errors.New("its plimsoll does not answer: " + printable.Line(printable.Shorten(out, mostShown)))
+	} else {
+		err = r.check()
+	}
+	switch {
+	case err != nil && problem.Of(err) != nil:
+		return reply{}, fmt.Errorf("%s: %w", m.machine, err)
+	case err != nil:
+		return reply{}, problem.New(problem.Unsupported, m.machine, err.Error(), "install the same plimsoll on each machine")
 	}
 	if r.Error != "" {
-		why := printable.Line(r.Error)
 		if r.Kind == problem.Failed {
-			return r, errors.New(why)
+			return r, errors.New(r.Error)
 		}
-		return r, problem.New(r.Kind, m.machine, why, "")
+		return r, problem.New(r.Kind, m.machine, r.Error, "")
 	}
 	return r, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"plimsoll/internal/finding/compare"
 	"plimsoll/internal/printable"
+	"plimsoll/internal/units/plural"
 )
 
 // CompareVerdict writes the verdict of a comparison alone, on one line.
@@ -40,5 +41,9 @@ func (t *terminal) comparedRun(name string, r compare.Run) {
 		text += r.Started.UTC().Format(", 2 January 2006 15:04 UTC")
 	}
 	text += fmt.Sprintf(", %d of %s done", r.Done, counted(r.Trials, "trial"))
-	t.text(t.style.bold(name)+"  ", "   ", r.ID+": "+text, t.style.plain)
+	id := r.ID
+	if len(r.Runs) > 0 {
+		id = plural.And(r.Runs)
+	}
+	t.text(t.style.bold(name)+"  ", "   ", id+": "+text, t.style.plain)
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/compare"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/testkit/runtest"
 )
@@ -21,7 +21,7 @@ var updateCompare = flag.Bool("update-compare", false, "rewrite the golden compa
 // sampleComparison is by hand, so that the golden files do not hang on how
 // verdicts are found.
 func sampleComparison() compare.Comparison {
-	at := time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC)
+	started := time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC)
 	row := func(stack, workload, metric string, source result.Source, a, b, low, high, p float64,
 		verdict compare.Verdict) compare.Row {
 		ratio := b / a
@@ -43,10 +43,10 @@ func sampleComparison() compare.Comparison {
 	tmpfs := row("tmpfs", "RR", "iops", result.SourceMemory, 900e3, 1.2e6, 1.2, 1.4, 0.0043, compare.Improvement)
 	tmpfs.Marks = []string{"served from memory"}
 	return compare.Comparison{
-		A: compare.Run{ID: "quick-20260512-093000.000", Experiment: "quick", Host: "drydock", Started: at, Trials: 30,
+		A: compare.Run{ID: "quick-20260512-093000.000", Experiment: "quick", Host: "drydock", Started: started, Trials: 30,
 			Done: 30},
 		B: compare.Run{ID: "quick-20260513-093000.000", Experiment: "quick", Host: "drydock",
-			Started: at.Add(24 * time.Hour), Trials: 30, Done: 24},
+			Started: started.Add(24 * time.Hour), Trials: 30, Done: 24},
 		Threshold: 0.05, Alpha: 0.01, Family: 3, Verdict: compare.Regression,
 		Title: "regression beyond 5% in 1 of 4 rows: IOPS of xfs under RR is 0.89x (0.88 to 0.91) of A, p = 0.0043",
 		Rows: []compare.Row{

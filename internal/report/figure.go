@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/latency"
 	"plimsoll/internal/finding/ratios"
 	"plimsoll/internal/finding/timeseries"
@@ -179,16 +179,16 @@ type legendKey struct {
 // leave the control out: it is a copy of the baseline, and no stack to choose.
 func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []section {
 	run = placed(run)
-	who := rolesOf(run, findings)
-	var all []section
+	stackRoles := rolesOf(run, findings)
+	var drawn []section
 	add := func(s section, ok bool) {
 		if ok {
-			all = append(all, s)
+			drawn = append(drawn, s)
 		}
 	}
 	draw := func(s *answer.Section) {
 		if s != nil {
-			all = append(all, sectionOf(s, axes{}))
+			drawn = append(drawn, sectionOf(s, axes{}))
 		}
 	}
 	add(throughput(run, unscaled(points, findings), findings))
@@ -198,11 +198,11 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 	draw(traced.Section(run, points))
 	draw(timeseries.Rounds(run))
 	draw(timeseries.Rates(run))
-	for i := range all {
-		all[i].assign(who)
+	for i := range drawn {
+		drawn[i].assign(stackRoles)
 	}
 	// What instances do together has no stacks that a verdict chooses from.
-	return identified(slices.Concat(pageSections(run, answers(findings)), all))
+	return identified(slices.Concat(pageSections(run, answers(findings)), drawn))
 }
 
 // unscaled are the points that no other section has.
@@ -213,9 +213,9 @@ func unscaled(points []fact.Point, findings []fact.Finding) []fact.Point {
 }
 
 // identified names the elements of sections and their figures.
-func identified(all []section) []section {
-	for i := range all {
-		s := &all[i]
+func identified(sections []section) []section {
+	for i := range sections {
+		s := &sections[i]
 		s.ID = fmt.Sprintf("figures-%d", i+1)
 		for j := range s.Figures {
 			s.Figures[j].ID = fmt.Sprintf("figure-%d-%d", i+1, j+1)
@@ -226,7 +226,7 @@ func identified(all []section) []section {
 			}
 		}
 	}
-	return all
+	return sections
 }
 
 // rounded keeps what exactText shows, so that the page carries no digit more.

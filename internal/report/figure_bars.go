@@ -5,8 +5,9 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/ratios"
+	"plimsoll/internal/finding/workloads"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 )
@@ -16,9 +17,9 @@ import (
 func throughput(run *result.Run, points []fact.Point, findings []fact.Finding) (section, bool) {
 	s := section{Title: "Throughput"}
 	swept, rest := sweeps(run, points)
-	who := rolesOf(run, findings)
+	stackRoles := rolesOf(run, findings)
 	for i, scale := range sweptScales(swept) {
-		s.Figures = append(s.Figures, swept[i].figure(scale, who, findings))
+		s.Figures = append(s.Figures, swept[i].figure(scale, stackRoles, findings))
 	}
 	groups := barGroups(run, rest, findings)
 	for i, reach := range barReaches(groups) {
@@ -31,7 +32,7 @@ func throughput(run *result.Run, points []fact.Point, findings []fact.Finding) (
 		s.Note = fmt.Sprintf("Medians over trials against %s, with their intervals; scales are logarithmic. "+shared,
 			swept[0].factor, mostApart)
 		if len(groups) > 0 {
-			s.Note += fmt.Sprintf(" What does not depend on %s stands beside as bars.", swept[0].factor)
+			s.Note += fmt.Sprintf(" Stacks that do not depend on %s are bars next to it.", swept[0].factor)
 		}
 	default:
 		s.Note = fmt.Sprintf("Medians over trials with their intervals, one group for each workload: IOPS of random "+
@@ -57,7 +58,7 @@ func barGroups(run *result.Run, points []fact.Point, findings []fact.Finding) []
 				g.points = append(g.points, p)
 			}
 		}
-		g.unit = rateHead(g.points)
+		g.unit = workloads.RateUnit(g.points)
 		if w.Pattern == "read" || w.Pattern == "write" || w.Pattern == "rw" {
 			g.unit = "B/s"
 		}
@@ -112,17 +113,17 @@ func (g barGroup) reach() float64 {
 // unit share it unless their values are too far apart.
 func barReaches(groups []barGroup) []float64 {
 	reach := make([]float64, len(groups))
-	of := map[string][]int{}
+	byUnit := map[string][]int{}
 	for i, g := range groups {
 		reach[i] = g.reach()
-		of[g.unit] = append(of[g.unit], i)
+		byUnit[g.unit] = append(byUnit[g.unit], i)
 	}
-	for _, members := range of {
-		var own []float64
+	for _, members := range byUnit {
+		var reaches []float64
 		for _, i := range members {
-			own = append(own, reach[i])
+			reaches = append(reaches, reach[i])
 		}
-		for n, shared := range sharedReach(own) {
+		for n, shared := range sharedReach(reaches) {
 			reach[members[n]] = shared
 		}
 	}
@@ -185,21 +186,22 @@ func (g barGroup) exact(v float64) string {
 
 // beside is how far from the middle of its bar a published value stands, so
 // that it does not hide the interval.
-const beside = 0.27
+const publishedOffset = 0.27
 
 // publishedMark puts a published ratio where it would be on this host: that
 // many times what the ratio's baseline measured here.
 func (g barGroup) publishedMark(r fact.Finding) []mark {
-	at := func(stack string) int {
+	indexOf := func(stack string) int {
 		return slices.IndexFunc(g.points, func(p fact.Point) bool { return p.Stack == stack })
 	}
-	subject, baseline := at(r.Effect.Subject), at(r.Effect.Baseline)
+	subject, baseline := indexOf(r.Effect.Subject), indexOf(r.Effect.Baseline)
 	if subject < 0 || baseline < 0 {
 		return nil
 	}
 	v, _, _ := g.value(g.points[baseline])
 	p := ratios.PublishedMark(r.Claim, v)
-	m := mark{Series: subject, Name: r.Effect.Subject, X: float64(subject) + beside, Y: p.X, Low: p.Low, High: p.High,
+	m := mark{Series: subject, Name: r.Effect.Subject, X: float64(subject) + publishedOffset, Y: p.X, Low: p.Low,
+		High:  p.High,
 		Class: string(p.Class)}
 	m.Text = fmt.Sprintf("%s: published %s of %s (%s, %s), which would be %s here", r.Effect.Subject, r.Claim.Published,
 		r.Effect.Baseline, r.Claim.Paper, r.Claim.Where, g.exact(m.Y))

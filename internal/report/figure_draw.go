@@ -124,7 +124,7 @@ func symbol(slot int) outline { return symbols[slot%len(symbols)] }
 // Draw places all parts of the figure.
 func (f figure) Draw() drawing {
 	x, y := f.scale(f.X), f.scale(f.Y)
-	down := func(v float64) percent { return 100 - y.at(v) }
+	down := func(v float64) percent { return 100 - y.position(v) }
 	d := drawing{XTicks: thinned(f.X.Ticks, x)}
 	for _, t := range f.Y.Ticks {
 		d.YTicks = append(d.YTicks, tick{At: down(t.At), Label: t.Label})
@@ -172,23 +172,23 @@ func (f figure) drawBars(d *drawing, x scale, down func(float64) percent) {
 		if i < len(f.BarNames) {
 			full = f.BarNames[i]
 		}
-		at := tick{At: x.at(float64(i) + 0.5), Label: name}
+		at := tick{At: x.position(float64(i) + 0.5), Label: name}
 		d.Names = append(d.Names, barName{tick: at, Role: f.Roles.Of(full), Star: f.Roles.Star(full)})
 	}
 	for _, m := range f.Marks {
-		at := x.at(m.X + 0.5)
+		middle := x.position(m.X + 0.5)
 		if m.published() {
-			f.drawPublished(d, m, at, down)
+			f.drawPublished(d, m, middle, down)
 			continue
 		}
 		width := percent(70 / f.X.High)
 		class := strings.TrimSpace(m.Class + " " + string(f.Roles.Of(m.Name)))
 		d.Bars = append(d.Bars, box{
-			X: at - width/2, Y: down(m.Y), W: width, H: down(m.From) - down(m.Y),
+			X: middle - width/2, Y: down(m.Y), W: width, H: down(m.From) - down(m.Y),
 			Class: class, Title: m.Text, Name: m.Name,
 		})
 		if m.High > m.Low {
-			d.Whiskers = append(d.Whiskers, whisker{X1: at, X2: at, Y1: down(m.Low), Y2: down(m.High)})
+			d.Whiskers = append(d.Whiskers, whisker{X1: middle, X2: middle, Y1: down(m.Low), Y2: down(m.High)})
 		}
 	}
 }
@@ -203,37 +203,37 @@ func (f figure) drawPublished(d *drawing, m mark, at percent, down func(float64)
 // drawLines draws the marks of each series, joined.
 func (f figure) drawLines(d *drawing, x scale, down func(float64) percent) {
 	lines := map[int]*strings.Builder{}
-	at := map[int]int{}
+	indexOf := map[int]int{}
 	for _, m := range f.Marks {
 		if m.published() {
-			f.drawPublished(d, m, x.at(m.X), down)
+			f.drawPublished(d, m, x.position(m.X), down)
 			continue
 		}
 		switch m.Class {
 		case classGone:
-			d.Dots = append(d.Dots, dot{X: x.at(m.X), Y: 100, Shape: cross, Class: m.Class, Title: m.Text})
+			d.Dots = append(d.Dots, dot{X: x.position(m.X), Y: 100, Shape: cross, Class: m.Class, Title: m.Text})
 			continue
 		case classDisc:
-			d.Dots = append(d.Dots, dot{X: x.at(m.X), Y: down(m.Y), Shape: disc, Class: m.Class})
+			d.Dots = append(d.Dots, dot{X: x.position(m.X), Y: down(m.Y), Shape: disc, Class: m.Class})
 			continue
 		}
-		i, known := at[m.Series]
+		i, known := indexOf[m.Series]
 		if !known {
 			i = len(d.Series)
-			at[m.Series] = i
+			indexOf[m.Series] = i
 			lines[m.Series] = &strings.Builder{}
 			d.Series = append(d.Series, seriesLine{Name: m.Name, Role: f.Roles.Of(m.Name), Class: slotClass(m.Series), order: i})
 		}
 		s := &d.Series[i]
-		s.endX, s.endY = x.at(m.X), down(m.Y)
+		s.endX, s.endY = x.position(m.X), down(m.Y)
 		s.marked = f.Roles.Star(m.Name) + printable.Shorten(m.Name, mostLabel)
 		line(lines[m.Series], s.endX, s.endY)
 		s.D = lines[m.Series].String()
-		one := dot{X: s.endX, Y: s.endY, Shape: symbol(m.Series), Title: m.Text}
+		symbolDot := dot{X: s.endX, Y: s.endY, Shape: symbol(m.Series), Title: m.Text}
 		if m.Class == classMissed {
-			one.Class = m.Class
+			symbolDot.Class = m.Class
 		}
-		s.Dots = append(s.Dots, one)
+		s.Dots = append(s.Dots, symbolDot)
 		if m.High > m.Low {
 			s.Whiskers = append(s.Whiskers, whisker{X1: s.endX, X2: s.endX, Y1: down(m.Low), Y2: down(m.High)})
 		}
@@ -250,7 +250,7 @@ func (f figure) drawCurves(d *drawing, x scale, down func(float64) percent) {
 			if j >= len(f.Xs) || math.IsNaN(v) || math.IsInf(v, 0) {
 				continue
 			}
-			s.endX, s.endY = x.at(f.Xs[j]), down(v)
+			s.endX, s.endY = x.position(f.Xs[j]), down(v)
 			line(&b, s.endX, s.endY)
 			readings = append(readings, f.reading(f.Xs[j], v))
 		}
@@ -276,11 +276,11 @@ func (f figure) reading(x, v float64) string {
 	if f.Unit == "ns" {
 		value = exactNS(v)
 	}
-	at := units.Exact(x) + " s"
+	position := units.Exact(x) + " s"
 	if f.X.Says != nil {
-		at = f.X.Says(x)
+		position = f.X.Says(x)
 	}
-	text := at + ": " + value
+	text := position + ": " + value
 	if f.Each > 1 {
 		text += fmt.Sprintf(", mean of %d samples", f.Each)
 	}
@@ -314,10 +314,10 @@ func (f figure) drawBands(d *drawing, x, y scale) {
 		}
 		from, to := [2]percent{0, 100}, [2]percent{100, 0}
 		if b.X != nil {
-			from[0], from[1] = x.at(b.X[0]), x.at(b.X[1])
+			from[0], from[1] = x.position(b.X[0]), x.position(b.X[1])
 		}
 		if b.Y != nil {
-			to[0], to[1] = 100-y.at(b.Y[0]), 100-y.at(b.Y[1])
+			to[0], to[1] = 100-y.position(b.Y[0]), 100-y.position(b.Y[1])
 		}
 		if b.line() {
 			var p strings.Builder
@@ -381,7 +381,7 @@ func (f figure) Row(i int) drawing {
 	x := f.scale(f.X)
 	d := drawing{}
 	for _, t := range f.X.Ticks {
-		d.XTicks = append(d.XTicks, tick{At: x.at(t.At), Anchor: "middle", Label: t.Label})
+		d.XTicks = append(d.XTicks, tick{At: x.position(t.At), Anchor: "middle", Label: t.Label})
 	}
 	if floor := f.Names[i].Floor; floor > 1 {
 		ground := x.span(1/floor, floor)
@@ -398,12 +398,12 @@ func (f figure) Row(i int) drawing {
 			y, shape = 26, diamond
 		}
 		if m.High > m.Low {
-			d.Whiskers = append(d.Whiskers, whisker{X1: x.at(m.Low), X2: x.at(m.High), Y1: y, Y2: y, Class: m.Class})
+			d.Whiskers = append(d.Whiskers, whisker{X1: x.position(m.Low), X2: x.position(m.High), Y1: y, Y2: y, Class: m.Class})
 		}
-		d.Dots = append(d.Dots, dot{X: x.at(m.X), Y: y, Shape: shape, Class: m.Class, Title: m.Text, Name: m.Name})
+		d.Dots = append(d.Dots, dot{X: x.position(m.X), Y: y, Shape: shape, Class: m.Class, Title: m.Text, Name: m.Name})
 	}
 	return d
 }
 
 // One is where the ratio of a forest is 1.
-func (f figure) One() percent { return f.scale(f.X).at(1) }
+func (f figure) One() percent { return f.scale(f.X).position(1) }

@@ -99,7 +99,7 @@ var fits = []struct {
 func thinned(ticks []valueTick, s scale) []tick {
 	var out []tick
 	for _, t := range ticks {
-		out = append(out, tick{At: s.at(t.At), Anchor: "middle", Label: t.Label})
+		out = append(out, tick{At: s.position(t.At), Anchor: "middle", Label: t.Label})
 	}
 	order := make([]int, len(out))
 	for i := range order {
@@ -114,10 +114,10 @@ func thinned(ticks []valueTick, s scale) []tick {
 				continue
 			}
 			half := tickWidth * float64(utf8.RuneCountInString(t.Label)) / 2
-			at := float64(t.At) / 100 * fit.width
+			center := float64(t.At) / 100 * fit.width
 			switch {
-			case at-half >= end:
-				end = at + half
+			case center-half >= end:
+				end = center + half
 			case fit.class == "":
 				t.Label = ""
 			default:

@@ -3,7 +3,7 @@ package report
 import (
 	"fmt"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/hist"
 	answer "plimsoll/internal/section"
@@ -37,7 +37,7 @@ func latencySplits(run *result.Run, points []fact.Point, findings []fact.Finding
 			if !(slat > 0) || !(clat > 0) {
 				continue // not split: a synchronous engine, or not in an imported file
 			}
-			at := float64(n)
+			position := float64(n)
 			n++
 			f.addName(p.Stack)
 			high = max(high, slat+clat)
@@ -46,13 +46,14 @@ func latencySplits(run *result.Run, points []fact.Point, findings []fact.Finding
 				answer.Text(w.Name), answer.Latency.Cell(slat), answer.Latency.Cell(clat),
 				answer.Share.Cell(slat / (slat + clat))}})
 			f.Marks = append(f.Marks,
-				mark{Series: n - 1, Name: p.Stack, X: at, Y: slat, Class: "slat",
+				mark{Series: n - 1, Name: p.Stack, X: position, Y: slat, Class: "slat",
 					Text: fmt.Sprintf("%s, %s: submission %s, %s%s", p.Stack, w.Name, exactNS(slat), share, p.SourceNote())},
-				mark{Series: n - 1, Name: p.Stack, X: at, From: slat, Y: slat + clat, Class: "clat",
+				mark{Series: n - 1, Name: p.Stack, X: position, From: slat, Y: slat + clat, Class: "clat",
 					Text: fmt.Sprintf("%s, %s: completion %s%s", p.Stack, w.Name, exactNS(clat), p.SourceNote())})
 			for _, f := range findings {
 				if c := f.Claim; c != nil && c.Of == fact.OfSubmission && f.Workload == p.Workload && f.Stacks[0] == p.Stack {
-					published = append(published, mark{Series: n - 1, Name: p.Stack, X: at + beside, Y: c.At * (slat + clat),
+					published = append(published, mark{Series: n - 1, Name: p.Stack, X: position + publishedOffset,
+						Y:     c.At * (slat + clat),
 						Class: classPublished,
 						Text: fmt.Sprintf("%s: published share of submission %s (%s, %s), %s", p.Stack, c.Published, c.Paper, c.Where,
 							c.Verdict)})

@@ -61,16 +61,16 @@ func (f figure) drawGuides(d *drawing, x, y scale) {
 		var b strings.Builder
 		var ends [2][2]float64
 		for i := range guideSteps + 1 {
-			at := f.X.between(float64(i) / guideSteps)
-			v := g.Y(at)
+			position := f.X.between(float64(i) / guideSteps)
+			v := g.Y(position)
 			if !(v <= f.Y.High) || v < f.Y.Low {
 				continue // it leaves the plot, or has not entered it yet
 			}
 			if b.Len() == 0 {
-				ends[0] = [2]float64{at, v}
+				ends[0] = [2]float64{position, v}
 			}
-			line(&b, x.at(at), 100-y.at(v))
-			ends[1] = [2]float64{at, v}
+			line(&b, x.position(position), 100-y.position(v))
+			ends[1] = [2]float64{position, v}
 		}
 		if b.Len() == 0 {
 			continue
@@ -97,7 +97,7 @@ func (f figure) named(g guide, ends [2][2]float64, x scale) note {
 	case to[1] < from[1]:
 		return note{Class: g.Class, X: from[0], Y: from[1], Down: 6, Word: g.Word, Behind: true}
 	}
-	right := x.at(to[0]) > 50
+	right := x.position(to[0]) > 50
 	return note{Class: g.Class, X: to[0], Top: guideRow, Word: g.Word, Before: right, Behind: !right}
 }
 
@@ -121,7 +121,8 @@ const lowest = 88
 // place puts a note where it stays within the plot.
 func (f figure) place(n note, x, y scale) placedNote {
 	p := placedNote{
-		X: x.at(n.X), Y: 100 - y.at(n.Y), DY: n.Down, Anchor: "middle", Class: n.Class, Word: n.Word, Text: n.Text,
+		X: x.position(n.X), Y: 100 - y.position(n.Y), DY: n.Down, Anchor: "middle", Class: n.Class, Word: n.Word,
+		Text: n.Text,
 	}
 	switch {
 	case n.Top > 0:
@@ -151,7 +152,7 @@ var stripFits = []struct {
 // drawStrip places the strip below the plot, and the words for which there is room.
 func (f figure) drawStrip(d *drawing, x scale) {
 	for _, s := range f.Strip {
-		from, to := x.at(s.From), x.at(s.To)
+		from, to := x.position(s.From), x.position(s.To)
 		box := stripBox{X: from, W: to - from, Middle: (from + to) / 2, Class: s.Class, Word: s.Word, Text: s.Text}
 		box.Fits = "never"
 		for _, fit := range stripFits {

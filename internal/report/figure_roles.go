@@ -3,7 +3,7 @@ package report
 import (
 	"slices"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	answer "plimsoll/internal/section"
 )
@@ -35,9 +35,9 @@ func (r roles) Star(name string) string {
 }
 
 // named returns the name that has a role; "" for none.
-func (r roles) named(which role) string {
+func (r roles) named(wanted role) string {
 	for name, role := range r {
-		if role == which {
+		if role == wanted {
 			return name
 		}
 	}
@@ -93,12 +93,12 @@ func (r roles) keys(coloured bool) []legendKey {
 
 // assign gives the figures and the table of a section their roles, and
 // explains them where bars or lines show them by their colour.
-func (s *section) assign(who roles) {
+func (s *section) assign(stackRoles roles) {
 	drawn, coloured := roles{}, false
 	for i := range s.Figures {
 		f := &s.Figures[i]
 		if f.Roles == nil {
-			f.Roles = who
+			f.Roles = stackRoles
 		}
 		if f.Kind == figureForest || f.Kind == answer.Repeats {
 			continue
@@ -112,7 +112,7 @@ func (s *section) assign(who roles) {
 			func(m mark) bool { return m.Class == classDevice })
 	}
 	s.Keys = append(drawn.keys(coloured), s.Keys...)
-	s.Roles = who
+	s.Roles = stackRoles
 }
 
 // seriesNames are the names of what a figure shows, in order.

@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/finding/workloads"
 	"plimsoll/internal/result"
 	answer "plimsoll/internal/section"
 )
@@ -61,9 +62,9 @@ func sweeps(run *result.Run, points []fact.Point) (swept []sweep, rest []fact.Po
 		sp := sweptPoint{Point: p, x: x, level: level, series: p.Stack}
 		title := p.Workload
 		if inWorkload {
-			title = without(p.Workload, level)
+			title = withStar(p.Workload, level)
 		} else {
-			sp.series = without(p.Stack, level)
+			sp.series = withStar(p.Stack, level)
 			if !slices.Contains(slots, sp.series) {
 				slots = append(slots, sp.series)
 			}
@@ -84,8 +85,8 @@ func sweeps(run *result.Run, points []fact.Point) (swept []sweep, rest []fact.Po
 	return swept, rest
 }
 
-// without gives a name with a star in the place of the level: "RW-16" is "RW-*".
-func without(name, level string) string {
+// withStar gives a name with a star in the place of the level: "RW-16" is "RW-*".
+func withStar(name, level string) string {
 	if i := strings.LastIndex(name, level); i >= 0 {
 		return name[:i] + "*" + name[i+len(level):]
 	}
@@ -96,9 +97,9 @@ func without(name, level string) string {
 // when none has three.
 func sweptFactor(owners ...map[string]map[string]string) string {
 	levels := map[string]map[float64]bool{}
-	for _, of := range owners {
-		for _, own := range of {
-			for factor, level := range own {
+	for _, levelsByOwner := range owners {
+		for _, levelsByFactor := range levelsByOwner {
+			for factor, level := range levelsByFactor {
 				if levels[factor] == nil {
 					levels[factor] = map[float64]bool{}
 				}
@@ -190,8 +191,8 @@ func (w sweep) measured() (all []fact.Point) {
 
 // figure draws one line for each series. Both axes are logarithmic: equal
 // factors are equal distances, as they are for findings (docs/evidence/curves.md).
-func (w sweep) figure(s scale, who roles, findings []fact.Finding) figure {
-	unit := rateHead(w.measured())
+func (w sweep) figure(s scale, stackRoles roles, findings []fact.Finding) figure {
+	unit := workloads.RateUnit(w.measured())
 	text, exact := rateText, exactRate(unit)
 	if w.bytes {
 		unit, text, exact = "bandwidth", bandwidthText, exactBandwidth
@@ -200,7 +201,7 @@ func (w sweep) figure(s scale, who roles, findings []fact.Finding) figure {
 		Roles: roles{}}
 	for _, p := range w.points {
 		// A level of the stack is left out of the series' name; the role stays.
-		if role := who.Of(p.Stack); role != "" && f.Roles[p.series] != rolePick {
+		if role := stackRoles.Of(p.Stack); role != "" && f.Roles[p.series] != rolePick {
 			f.Roles[p.series] = role
 		}
 		v, _, _ := w.value(p.Point)
@@ -230,7 +231,8 @@ func (w sweep) figure(s scale, who roles, findings []fact.Finding) figure {
 func (w sweep) publishedPlaces(findings []fact.Finding) []band {
 	var bands []band
 	for _, f := range findings {
-		if f.Claim == nil || f.Claim.Unit == "" || f.Claim.Low == nil || f.Claim.High == nil || len(f.Stacks) == 0 {
+		c := f.Claim
+		if c == nil || c.Unit == "" || c.PublishedLow == nil || c.PublishedHigh == nil || len(f.Stacks) == 0 {
 			continue
 		}
 		about := slices.ContainsFunc(f.Evidence, func(p fact.Point) bool {
@@ -246,7 +248,7 @@ func (w sweep) publishedPlaces(findings []fact.Finding) []band {
 		if !about || (scale > 1) != w.bytes {
 			continue
 		}
-		b := band{Class: "place", X: &[2]float64{*f.Claim.Low * scale, *f.Claim.High * scale},
+		b := band{Class: "place", X: &[2]float64{*f.Claim.PublishedLow * scale, *f.Claim.PublishedHigh * scale},
 			Text: fmt.Sprintf("%s: published at %s (%s, %s), %s", f.Stacks[0], f.Claim.Published, f.Claim.Paper, f.Claim.Where,
 				f.Claim.Verdict)}
 		if !slices.ContainsFunc(bands, func(o band) bool { return o.Text == b.Text }) {

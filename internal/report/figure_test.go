@@ -159,14 +159,14 @@ func TestFiguresCurvesEndWithTheirData(t *testing.T) {
 				}
 				whole := runview.New(run).Cell(p.Stack, p.Workload).Merge(result.Total)
 				p99, _ := hist.Percentile(whole.Bins, 99)
-				at := slices.Index(f.Xs, 2)
-				if c.Y[at] != float64(p99) {
-					t.Errorf("%s, %s: p99 is drawn at %g, want %d", stack, f.Title, c.Y[at], p99)
+				second := slices.Index(f.Xs, 2)
+				if c.Y[second] != float64(p99) {
+					t.Errorf("%s, %s: p99 is drawn at %g, want %d", stack, f.Title, c.Y[second], p99)
 				}
 				count := float64(whole.Count)
 				last := f.Xs[len(c.Y)-1]
-				if beyond := count * math.Pow(10, -last); beyond < answer.LeastTail || len(c.Y) < len(f.Xs) &&
-					beyond/math.Pow(10, f.Xs[1]) >= answer.LeastTail {
+				if beyond := count * math.Pow(10, -last); beyond < hist.LeastAbove || len(c.Y) < len(f.Xs) &&
+					beyond/math.Pow(10, f.Xs[1]) >= hist.LeastAbove {
 					t.Errorf("%s, %s: the curve ends at %g with %.1f I/Os beyond", stack, f.Title, last, beyond)
 				}
 			}
@@ -180,13 +180,13 @@ func TestFiguresCurvesEndWithTheirData(t *testing.T) {
 func TestFiguresSplitLatency(t *testing.T) {
 	run := sampleRun()
 	s := figuresOf(t, run, "Where an I/O waits")
-	var submitted, all, n float64
+	var submitted, largest, n float64
 	for _, trial := range run.Trials {
 		if m := trial.Measured(); trial.Stack == "btrfs" && trial.Mix == "RW" && m != nil {
 			of := m.Operation(result.Write).Latency[result.Submission]
 			submitted += of.MeanNS * float64(of.Count)
 			n += float64(of.Count)
-			all = max(all, m.Operation(result.Write).Latency[result.Completion].MeanNS)
+			largest = max(largest, m.Operation(result.Write).Latency[result.Completion].MeanNS)
 		}
 	}
 	f := s.Figures[1]
@@ -195,7 +195,7 @@ func TestFiguresSplitLatency(t *testing.T) {
 		t.Fatal("btrfs is not in the figure")
 	}
 	slat, clat := f.Marks[2*i], f.Marks[2*i+1]
-	if math.Abs(slat.Y/(submitted/n)-1) > 1e-9 || clat.From != slat.Y || clat.Y-clat.From > 1.2*all {
+	if math.Abs(slat.Y/(submitted/n)-1) > 1e-9 || clat.From != slat.Y || clat.Y-clat.From > 1.2*largest {
 		t.Errorf("submission %g, want %g; completion from %g to %g", slat.Y, submitted/n, clat.From, clat.Y)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	answer "plimsoll/internal/section"
@@ -30,7 +30,7 @@ import (
 func stored(t *testing.T, run *result.Run) *result.Run {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), run.ID)
-	must(t, store.Keep(dir, *run, func(result.Trial) map[string][]byte { return nil }))
+	must(t, store.Keep(t.Context(), dir, *run, func(result.Trial) map[string][]byte { return nil }))
 	back, err := store.Read(dir)
 	must(t, err)
 	return back
@@ -162,8 +162,8 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 	})
 
 	t.Run("the keyboard reads percentiles, the stack of the verdict and the baseline first", func(t *testing.T) {
-		who := rolesOf(run, findings)
-		pick, baseline := who.named(rolePick), who.named(roleBaseline)
+		stackRoles := rolesOf(run, findings)
+		pick, baseline := stackRoles.named(rolePick), stackRoles.named(roleBaseline)
 		focus(t, b, figureOf(t, run, answer.Curves, "RR"))
 		do(t, b, chromedp.KeyEvent(kb.Home))
 		first := eval[string](t, b, tip)
@@ -230,10 +230,10 @@ func TestBrowserReadsWhatWasSampled(t *testing.T) {
 		}
 		return read
 	}
-	const together, each = "#sampled-1-4", "#sampled-1-each-2-2" // page cache of all, and of the second
+	const combined, single = "#sampled-1-4", "#sampled-1-each-2-2" // page cache of all, and of the second
 	for figure, wanted := range map[string][]string{
-		together: {"scaled-down host, 1 s: 640 MiB", "all were measured, from 4 to 12 s"},
-		each:     {"readers 1, 1 s: 160 MiB", "readers 1, 12 s: 192 MiB", "all were measured, from 4 to 12 s"},
+		combined: {"scaled-down host, 1 s: 640 MiB", "all were measured, from 4 to 12 s"},
+		single:   {"readers 1, 1 s: 160 MiB", "readers 1, 12 s: 192 MiB", "all were measured, from 4 to 12 s"},
 	} {
 		read := readAll(figure)
 		for _, want := range wanted {
@@ -245,7 +245,7 @@ func TestBrowserReadsWhatWasSampled(t *testing.T) {
 			t.Error("a value is read that the kernel did not show")
 		}
 	}
-	t.Run("the cursor is shared", func(t *testing.T) { cursorIsShared(t, b, each) })
+	t.Run("the cursor is shared", func(t *testing.T) { cursorIsShared(t, b, single) })
 	b.quiet(t)
 }
 
@@ -258,9 +258,9 @@ func cursorIsShared(t *testing.T, b *browser, figure string) {
 	if n := eval[int](t, b, cursors+`.length`); n != 13 { // five of all together, and two of each of four
 		t.Errorf("%d cursors are shown", n)
 	}
-	said := eval[[]string](t, b, cursors+`.map(e => e.textContent).filter(t => t)`)
+	shown := eval[[]string](t, b, cursors+`.map(e => e.textContent).filter(t => t)`)
 	const want = "640 MiB, 0.12 CPUs, 0.22 CPUs, 0.32 CPUs, 0.42 CPUs, 160 MiB, 160 MiB, 160 MiB"
-	if got := strings.Join(said, ", "); got != want {
+	if got := strings.Join(shown, ", "); got != want {
 		t.Errorf("the others say %s", got)
 	}
 	apart := eval[float64](t, b, `(() => {
@@ -373,8 +373,8 @@ type shownRun struct {
 }
 
 // shownRuns are runs of every kind, those that reports seldom are of included.
-func shownRuns(t *testing.T) (all []shownRun) {
-	add := func(name string, run *result.Run, soak bool) { all = append(all, shownRun{name, run, soak}) }
+func shownRuns(t *testing.T) (runs []shownRun) {
+	add := func(name string, run *result.Run, soak bool) { runs = append(runs, shownRun{name, run, soak}) }
 	add("sample", sampleRun(), true) // TestBrowserShowsTheReport looks at it
 	add("stopped", stoppedRun(), false)
 	add("swept", sweptRun(), false)
@@ -389,7 +389,7 @@ func shownRuns(t *testing.T) (all []shownRun) {
 	for _, name := range slices.Sorted(maps.Keys(crowded)) {
 		add(name, crowded[name], name != "objective" && name != "many")
 	}
-	return all
+	return runs
 }
 
 // checkedRuns are the runs whose pages axe-core reads, which takes seconds: those that have most kinds of
@@ -497,8 +497,8 @@ func TestBrowserWithoutJavaScript(t *testing.T) {
 	call(t, b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	b.look(t, views[0])
 	b.open(t, run, findings)
-	all := sections(run, finding.Points(run), findings)
-	for _, s := range all {
+	drawn := sections(run, finding.Points(run), findings)
+	for _, s := range drawn {
 		for _, f := range s.Figures {
 			marks := len(f.Marks)
 			frame := "#" + f.ID + " .frame "
@@ -514,7 +514,7 @@ func TestBrowserWithoutJavaScript(t *testing.T) {
 			}
 		}
 	}
-	if got, want := b.count(t, ".workload .numbers tbody tr"), len(finding.Points(run)); got != want {
+	if got, want := b.count(t, ".workload .numbers tbody th"), len(finding.Points(run)); got != want {
 		t.Errorf("%d rows of numbers, want %d", got, want)
 	}
 	b.picture(t, "report-without-javascript.png")

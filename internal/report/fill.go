@@ -9,25 +9,25 @@ type filledPart struct {
 }
 
 // filled places the parts of a bar beside each other. What is more than fills it ends where it does.
-func filled(b answer.FillBar) (all []filledPart) {
+func filled(b answer.FillBar) (parts []filledPart) {
 	from := 0.0
 	for _, p := range b.Parts {
 		to := min(1, from+max(0, p.Share))
-		all = append(all, filledPart{p, percentOf(from * b.Size), percentOf((to - from) * b.Size)})
+		parts = append(parts, filledPart{p, percentOf(from * b.Size), percentOf((to - from) * b.Size)})
 		from = to
 	}
-	return all
+	return parts
 }
 
 // sliced places the slices of a bar in the same way.
-func sliced(b *answer.Bar) (all []box) {
+func sliced(b *answer.Bar) (boxes []box) {
 	from := 0.0
 	for _, slice := range b.Slices {
 		to := min(1, from+max(0, slice.Share))
-		all = append(all, box{X: percentOf(from), W: percentOf(to - from), Class: string(slice.Class)})
+		boxes = append(boxes, box{X: percentOf(from), W: percentOf(to - from), Class: string(slice.Class)})
 		from = to
 	}
-	return all
+	return boxes
 }
 
 func percentOf(share float64) percent { return percent(100 * share) }

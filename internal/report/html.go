@@ -13,11 +13,12 @@ import (
 	"sync"
 
 	"plimsoll/internal/cli/glossary"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/instances"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/timeseries"
+	"plimsoll/internal/finding/workloads"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	answer "plimsoll/internal/section"
@@ -38,7 +39,6 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"rated":     ratedText,
 		"bandwidth": bandwidthText,
 		"latency":   latencyText,
-		"grouped":   units.Grouped,
 		"honesty":   honestyText,
 		"size":      units.Bytes,
 		"count":     counted,
@@ -49,8 +49,8 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"percentOf": percentOf,
 		"reasons":   reasonsOf,
 		"symbol":    symbol,
-		"means":     meanings,
-		"word":      explained,
+		"means":     pageMeanings,
+		"head":      columnHead,
 		"words":     glossary.All,
 		"isLong":    func(rows int) bool { return rows > answer.MostPrinted },
 		"isStrip":   func(class string) bool { return strings.HasPrefix(class, "binds-") },
@@ -148,7 +148,7 @@ func newPage(run *result.Run, findings []fact.Finding, points []fact.Point, opt 
 		Unit:      run.RepeatUnit(),
 		Paired:    run.InSetups(),
 		Workloads: workloadViews(run, points, findings),
-		Marks:     commonMarks(points),
+		Marks:     workloads.SharedMarks(points),
 		Groups:    findingGroups(run, points, findings),
 		Late:      lateSections(run, findings),
 		Stacks:    stackViews(run),
@@ -208,18 +208,18 @@ func lateSections(run *result.Run, findings []fact.Finding) []section {
 }
 
 // ranSections returns the sections on the parts of trials, which stand before their order.
-func ranSections(run *result.Run, who roles, opt PageOptions) []section {
-	var all []section
-	add := func(id string, of *answer.Section) {
-		if of != nil {
-			s := sectionOf(of, axes{})
+func ranSections(run *result.Run, stackRoles roles, opt PageOptions) []section {
+	var drawn []section
+	add := func(id string, content *answer.Section) {
+		if content != nil {
+			s := sectionOf(content, axes{})
 			s.nameAs(id)
-			all = append(all, s)
+			drawn = append(drawn, s)
 		}
 	}
 	add("instances", instances.Section(run))
-	add("sampled", timeseries.Sampled(run, who.order, opt.Series))
-	return all
+	add("sampled", timeseries.Sampled(run, stackRoles.order, opt.Series))
+	return drawn
 }
 
 // nameAs names the elements of a section that has parts.
@@ -281,7 +281,7 @@ type effectView struct {
 // findingGroups sorts the findings for display. Recommendations are the
 // verdict and stand above; they are not repeated.
 func findingGroups(run *result.Run, points []fact.Point, findings []fact.Finding) []findingGroup {
-	baseline, said := run.Experiment.Baseline, commonMarks(points)
+	baseline, sharedMarks := run.Experiment.Baseline, workloads.SharedMarks(points)
 	versus := func(f fact.Finding) bool { return f.Effect != nil && f.Effect.Baseline == baseline }
 	var shown []findingGroup
 	for _, g := range []struct {
@@ -298,18 +298,19 @@ func findingGroups(run *result.Run, points []fact.Point, findings []fact.Finding
 		{"Caveats", fact.KindCaveat, nil},
 		{"Not measured", fact.KindMissing, nil},
 	} {
-		var own []fact.Finding
+		var ofKind []fact.Finding
 		for _, f := range findings {
 			if f.Kind == g.kind && (g.takes == nil || g.takes(f)) {
-				f.Caveats = slices.DeleteFunc(slices.Clone(f.Caveats), func(c string) bool { return slices.Contains(said, c) })
+				f.Caveats = slices.DeleteFunc(slices.Clone(f.Caveats),
+					func(c string) bool { return slices.Contains(sharedMarks, c) })
 				if f.Kind == fact.KindScaling && isBehind(findings, f) {
 					f.Why = "Why is shown behind the verdict, at the top."
 				}
-				own = append(own, f)
+				ofKind = append(ofKind, f)
 			}
 		}
-		if len(own) > 0 {
-			shown = append(shown, newFindingGroup(string(g.kind), g.title, own, points))
+		if len(ofKind) > 0 {
+			shown = append(shown, newFindingGroup(string(g.kind), g.title, ofKind, points))
 		}
 	}
 	return shown
@@ -326,13 +327,14 @@ func newFindingGroup(class, title string, findings []fact.Finding, points []fact
 	s := logScale(low, high)
 	if effects {
 		g.Ticks = s.decades(5, tickLabel(func(v float64) string { return units.Significant(v) + "x" }))
-		g.One = s.at(1)
+		g.One = s.position(1)
 	}
 	for _, f := range findings {
 		v := findingView{Finding: f}
 		if e := f.Effect; e != nil {
-			v.Effect = &effectView{Effect: *e, Ticks: g.Ticks, One: g.One, At: s.at(e.Ratio), Interval: s.span(e.Low, e.High),
-				Text: e.Written(), Test: e.Tested(),
+			v.Effect = &effectView{Effect: *e, Ticks: g.Ticks, One: g.One, At: s.position(e.Ratio),
+				Interval: s.span(e.Low, e.High),
+				Text:     e.Written(), Test: e.Tested(),
 				Title: fmt.Sprintf("%s of %s against %s: ratio %s", e.Metric, e.Subject, e.Baseline, e.Written())}
 			if slices.ContainsFunc(points, func(p fact.Point) bool {
 				return p.Workload == f.Workload && (p.Stack == e.Subject || p.Stack == e.Baseline) && sourceClass(p) == classMemory

@@ -21,8 +21,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/testkit/soak"
 	"plimsoll/web"
@@ -276,15 +276,15 @@ func TestBrowserShowsTheReport(t *testing.T) {
 			".rates .plot rect.bar":         len(points),
 			".bandwidth .plot rect.bar":     len(points),
 			".latency .plot circle.p50":     len(points),
-			".latency .plot circle.p99":     len(points),
-			".latency .plot line.p999":      len(points),
+			".latency .plot circle.p99":     countPercentile(points, 99),
+			".latency .plot line.p999":      countPercentile(points, 99.9),
 			".honesty .plot circle.ratio":   len(points),
 			".rates .plot .whisker":         len(points),
 			".rates .row.memory":            countMemory(points),
 			".rates .plot circle.trial":     run.Done(),
 			".bandwidth .plot circle.trial": run.Done(),
 			".timeline rect.cell":           len(run.Trials),
-			".workload .numbers tbody tr":   len(points),
+			".workload .numbers tbody th":   len(points),
 			"#stacks ~ .scroll tbody tr":    len(run.Stacks),
 			".panels svg[role=img]":         4 * len(points),
 		} {
@@ -352,12 +352,12 @@ func TestBrowserShowsTheReport(t *testing.T) {
 			t.Errorf("outside of the window: %q", outside)
 		}
 		named := eval[[]string](t, b, `[...document.querySelector('.workload .numbers tbody tr').cells].slice(1).map(e => getComputedStyle(e, '::before').content)`)
-		for _, want := range []string{"Ratio to loop-raw", "p50", "IOPS"} {
+		for _, want := range []string{"ratio to loop-raw", "p50", "IOPS"} {
 			if !slices.ContainsFunc(named, func(n string) bool { return strings.Contains(n, want) }) {
 				t.Errorf("no value is called %q: %q", want, named)
 			}
 		}
-		if p := b.count(t, ".workload .numbers tbody td:nth-child(6)"); p != len(points) {
+		if p := b.count(t, ".workload .numbers tbody td:nth-child(7)"); p != len(points) {
 			t.Errorf("%d p values, want %d", p, len(points))
 		}
 	})
@@ -377,6 +377,17 @@ func TestBrowserShowsTheReport(t *testing.T) {
 	})
 
 	b.quiet(t)
+}
+
+// countPercentile returns how many points have I/Os enough for a percentile.
+func countPercentile(points []fact.Point, percent float64) int {
+	n := 0
+	for _, p := range points {
+		if !p.TooFewFor(percent) {
+			n++
+		}
+	}
+	return n
 }
 
 func countMemory(points []fact.Point) int {

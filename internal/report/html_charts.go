@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/finding/workloads"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
@@ -22,11 +24,11 @@ type workloadView struct {
 	Baseline    string // "" when it was not measured
 	CommonMarks []string
 	Rows        []stackRow // best honest first
+	Numbers     section    // the table
 	Span        int        // grid rows that a chart takes: caption, axis, one for each stack
 	Interval    string     // what the whiskers are worth
 	Unit        string     // that N of its points counts: "setup", "trial"
-	Noise       string     // how far apart equal things came out; "" when not known
-	Mixes       bool       // numbers are of reads and writes together
+	Notes       []string   // below the heading
 	RateUnit    string     // "IOPS"; "ops/s" of databases
 	Per         string     // what I/Os of the device are counted against: "fio I/O", "operation"
 	HasMemory   bool
@@ -45,7 +47,6 @@ type chart struct {
 type stackRow struct {
 	Point    fact.Point
 	Class    string   // device, memory, unknown: how the bars are drawn
-	Answered string   // what answered: a class, or a server
 	Tags     []string // marks that not all rows share
 	Baseline bool
 	Role     role
@@ -65,9 +66,11 @@ type bar struct {
 }
 
 type latencyMarks struct {
-	Known          bool
-	P50, P99, P999 percent
-	Title          string
+	Known     bool
+	P50       percent
+	P99, P999 *percent // nil where operations are too few
+	Last      percent  // the last one that is known
+	Title     string
 }
 
 type honestyMark struct {
@@ -80,14 +83,24 @@ type honestyMark struct {
 // experiment.
 func workloadViews(run *result.Run, points []fact.Point, findings []fact.Finding) []workloadView {
 	var views []workloadView
-	for i, w := range ran(run) {
-		var own []fact.Point
+	mixes := ran(run)
+	numbers := workloads.Sections(run, mixes, points, findings)
+	for i, w := range mixes {
+		var mixPoints []fact.Point
 		for _, p := range points {
 			if p.Workload == w.Name {
-				own = append(own, p)
+				mixPoints = append(mixPoints, p)
 			}
 		}
-		views = append(views, newWorkloadView(i, w, run, own, findings))
+		view := newWorkloadView(i, w, run, mixPoints, findings)
+		view.Numbers = sectionOf(numbers[i], axes{})
+		view.Numbers.Title, view.Numbers.Roles = w.Name, rolesOf(run, findings)
+		for _, r := range numbers[i].Remarks {
+			if !r.Warn { // what warns is a mark of all rows, which the legend of the charts has
+				view.Notes = append(view.Notes, r.Text)
+			}
+		}
+		views = append(views, view)
 	}
 	return views
 }
@@ -96,13 +109,13 @@ func newWorkloadView(i int, w result.Workload, run *result.Run, points []fact.Po
 	findings []fact.Finding) workloadView {
 	view := workloadView{
 		ID: fmt.Sprintf("workload-%d", i+1), Shade: shade(i), Workload: w,
-		CommonMarks: commonMarks(points), Span: len(points) + 2, Mixes: mixes(run, w.Name),
+		CommonMarks: workloads.SharedMarks(points), Span: len(points) + 2,
 	}
 	slices.SortStableFunc(points, bestHonestFirst)
-	who := rolesOf(run, findings)
+	stackRoles := rolesOf(run, findings)
 
-	view.Unit, view.Noise = run.RepeatUnit(), noiseText(findings, w.Name)
-	view.RateUnit, view.Per = rateHead(points), "fio I/O"
+	view.Unit = run.RepeatUnit()
+	view.RateUnit, view.Per = workloads.RateUnit(points), "fio I/O"
 	if view.RateUnit == units.Operations {
 		view.Per = "operation"
 	}
@@ -113,24 +126,23 @@ func newWorkloadView(i int, w result.Workload, run *result.Run, points []fact.Po
 	view.Bandwidth.Ticks = bandwidths.ticks(2, tickLabel(bandwidthText))
 	view.Latency.Ticks = latencies.decades(4, tickLabel(latencyText))
 	view.Honesty.Ticks = honesty.ticks(2, tickLabel(units.Significant))
-	one := honesty.at(1)
-	view.Honesty.Reference = &one
+	reference := honesty.position(1)
+	view.Honesty.Reference = &reference
 
 	for _, p := range points {
 		row := stackRow{
 			Point:    p,
 			Class:    sourceClass(p),
-			Answered: answeredBy(p),
 			Baseline: p.Stack == run.Experiment.Baseline,
-			Role:     who.Of(p.Stack),
+			Role:     stackRoles.Of(p.Stack),
 			IOPS:     rateBar(p, rates, view.RateUnit),
 			Latency:  latencyRow(p, latencies),
 			Honesty:  honestyRow(p, honesty, view.Per),
 		}
 		row.Bandwidth = bandwidthBar(p, bandwidths)
 		for _, m := range measurements(run, p) {
-			row.IOPS.Trials = append(row.IOPS.Trials, rates.at(m.IOPS()))
-			row.Bandwidth.Trials = append(row.Bandwidth.Trials, bandwidths.at(m.BytesPerSecond()))
+			row.IOPS.Trials = append(row.IOPS.Trials, rates.position(m.IOPS()))
+			row.Bandwidth.Trials = append(row.Bandwidth.Trials, bandwidths.position(m.BytesPerSecond()))
 		}
 		for _, mark := range p.Marks {
 			// The class of the row says so already.
@@ -140,7 +152,8 @@ func newWorkloadView(i int, w result.Workload, run *result.Run, points []fact.Po
 		}
 		if row.Baseline {
 			view.Baseline = p.Stack
-			view.IOPS.Reference, view.Bandwidth.Reference = ptr(rates.at(p.Median)), ptr(bandwidths.at(p.BytesPerSecond))
+			view.IOPS.Reference, view.Bandwidth.Reference = ptr(rates.position(p.Median)),
+				ptr(bandwidths.position(p.BytesPerSecond))
 		}
 		row.Against = againstBaseline(run.Experiment.Baseline, p, findings)
 		view.HasMemory = view.HasMemory || row.Class == classMemory
@@ -153,21 +166,21 @@ func newWorkloadView(i int, w result.Workload, run *result.Run, points []fact.Po
 // intervalNote says what the intervals of medians are worth: below six trials
 // even the whole range holds the true median with less than 95% probability.
 func intervalNote(points []fact.Point, unit string) string {
-	fewest, coverage, few := math.MaxInt, 1.0, ""
+	fewest, coverage, tooFew := math.MaxInt, 1.0, ""
 	for _, p := range points {
 		if p.Coverage == 0 {
-			few = fmt.Sprintf(" (none below %s)", counted(stats.FewestPairs, unit))
+			tooFew = fmt.Sprintf(" (none below %s)", counted(stats.FewestPairs, unit))
 			continue
 		}
 		fewest, coverage = min(fewest, p.N), min(coverage, p.Coverage)
 	}
 	switch {
 	case fewest == math.MaxInt:
-		return "no intervals" + few
+		return "no intervals" + tooFew
 	case coverage >= stats.Confidence:
-		return "95% interval" + few
+		return "95% interval" + tooFew
 	}
-	return fmt.Sprintf("interval: smallest to largest of %s, %.0f%%%s", counted(fewest, unit), 100*coverage, few)
+	return fmt.Sprintf("interval: smallest to largest of %s, %.0f%%%s", counted(fewest, unit), 100*coverage, tooFew)
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -189,14 +202,6 @@ func sourceClass(p fact.Point) string {
 	return classUnknown
 }
 
-// answeredBy names what answered a point: its class, or a server or file system, whose caches and device did.
-func answeredBy(p fact.Point) string {
-	if result.Source(p.Source).Operations() {
-		return p.Source
-	}
-	return sourceClass(p)
-}
-
 // bestHonestFirst puts what a device answered before what nobody could check
 // before what memory answered, each by falling rate.
 func bestHonestFirst(a, b fact.Point) int {
@@ -208,51 +213,30 @@ func bestHonestFirst(a, b fact.Point) int {
 	)
 }
 
-// commonMarks are the marks that every point carries; they are said once.
-func commonMarks(points []fact.Point) []string {
-	if len(points) == 0 {
-		return nil
-	}
-	var common []string
-	for _, mark := range points[0].Marks {
-		if !slices.ContainsFunc(points, func(p fact.Point) bool { return !slices.Contains(p.Marks, mark) }) {
-			common = append(common, mark)
+func measurements(run *result.Run, p fact.Point) []*result.Measurement {
+	var measured []*result.Measurement
+	for i := range run.Trials {
+		if t := &run.Trials[i]; t.Stack == p.Stack && t.Mix == p.Workload && runview.Measured(t) {
+			measured = append(measured, t.Measured())
 		}
 	}
-	return common
-}
-
-func measurements(run *result.Run, p fact.Point) []*result.Measurement {
-	var all []*result.Measurement
-	for _, t := range runview.Of(run).Done(result.Point{Stack: p.Stack, Mix: p.Workload}) {
-		all = append(all, t.Measured())
-	}
-	return all
-}
-
-// mixes tells whether a workload reads and writes: its numbers are then of
-// both together.
-func mixes(run *result.Run, workload string) bool {
-	return slices.ContainsFunc(run.Trials, func(t result.Trial) bool {
-		return t.Mix == workload && t.Measured() != nil && t.Measured().Operation(result.Read).Count > 0 &&
-			t.Measured().Operation(result.Write).Count > 0
-	})
+	return measured
 }
 
 // barScale is made for what devices answered. Memory may stretch it threefold;
 // beyond that its bars are cut, so that the honest ones can still be compared.
 func barScale(points []fact.Point, reach func(fact.Point) float64) scale {
-	var honest, all float64
+	var honest, highest float64
 	for _, p := range points {
-		all = max(all, reach(p))
+		highest = max(highest, reach(p))
 		if sourceClass(p) != classMemory {
 			honest = max(honest, reach(p))
 		}
 	}
 	if honest > 0 {
-		all = min(all, 3*honest)
+		highest = min(highest, 3*honest)
 	}
-	return linearScale(all)
+	return linearScale(highest)
 }
 
 func iopsReach(p fact.Point) float64      { return finite(max(p.Median, p.High)) }
@@ -274,7 +258,7 @@ func bandwidthBar(p fact.Point, s scale) bar {
 }
 
 func newBar(p fact.Point, s scale, median, low, high float64, text func(float64) string) bar {
-	b := bar{Length: s.at(median), Cut: median > s.high}
+	b := bar{Length: s.position(median), Cut: median > s.high}
 	title := fmt.Sprintf("%s: median %s", p.Stack, text(median))
 	if p.Coverage > 0 && low > 0 && high >= low {
 		b.Interval = ptr(s.span(low, high))
@@ -298,11 +282,22 @@ func latencyRow(p fact.Point, s scale) latencyMarks {
 	if !(p.P50NS > 0) {
 		return latencyMarks{Title: p.Stack + ": latency unknown"}
 	}
-	return latencyMarks{
-		Known: true, P50: s.at(p.P50NS), P99: s.at(p.P99NS), P999: s.at(p.P999NS),
-		Title: fmt.Sprintf("%s: total latency p50 %s, p99 %s, p99.9 %s%s", p.Stack,
-			exactNS(p.P50NS), exactNS(p.P99NS), exactNS(p.P999NS), p.SourceNote()),
+	marks := latencyMarks{Known: true, P50: s.position(p.P50NS), Last: s.position(p.P50NS)}
+	texts := []string{"p50 " + exactNS(p.P50NS)}
+	for _, quantile := range []struct {
+		percent, ns float64
+		mark        **percent
+	}{{99, p.P99NS, &marks.P99}, {99.9, p.P999NS, &marks.P999}} {
+		if p.TooFewFor(quantile.percent) {
+			texts = append(texts, fmt.Sprintf("p%g unknown: too few I/Os", quantile.percent))
+			continue
+		}
+		marks.Last = s.position(quantile.ns)
+		*quantile.mark = ptr(marks.Last)
+		texts = append(texts, fmt.Sprintf("p%g %s", quantile.percent, exactNS(quantile.ns)))
 	}
+	marks.Title = fmt.Sprintf("%s: total latency %s%s", p.Stack, strings.Join(texts, ", "), p.SourceNote())
+	return marks
 }
 
 func honestyScale(points []fact.Point) scale {
@@ -319,14 +314,13 @@ func honestyRow(p fact.Point, s scale, per string) honestyMark {
 	if p.Ratio == nil {
 		return honestyMark{Title: p.Stack + ": no device counter could be read"}
 	}
-	return honestyMark{Known: true, At: s.at(*p.Ratio),
+	return honestyMark{Known: true, At: s.position(*p.Ratio),
 		Title: fmt.Sprintf("%s: %s device I/Os per %s%s", p.Stack, honestyText(p.Ratio), per, p.SourceNote())}
 }
 
 // against is a stack compared with the baseline.
 type against struct {
 	Text string // "0.83x (0.78 to 0.89)", "~", "too few", "baseline"
-	P    string // "0.008"
 	Test string // "p = 0.008, n = 5 and 5"
 }
 
@@ -343,14 +337,14 @@ func againstBaseline(baseline string, p fact.Point, findings []fact.Finding) *ag
 	if sourceClass(p) == classMemory {
 		return &against{Text: "memory"}
 	}
-	e := versusBaseline(baseline, p, findings)
+	e := workloads.VersusBaseline(baseline, p, findings)
 	switch {
 	case e == nil:
 		return nil
 	case e.TooFew:
 		return &against{Text: "too few", Test: e.Tested()}
 	case e.Differs:
-		return &against{Text: e.Written(), P: units.P(e.P), Test: e.Tested()}
+		return &against{Text: e.Written(), Test: e.Tested()}
 	}
-	return &against{Text: "~", P: units.P(e.P), Test: e.Tested()}
+	return &against{Text: "~", Test: e.Tested()}
 }

@@ -169,9 +169,9 @@ func publishedRun() *result.Run {
 func largeRun() *result.Run {
 	run := stoppedRun()
 	rng := rand.New(rand.NewPCG(200, 1))
-	all := run.Trials
+	trials := run.Trials
 	for round := 1; len(run.Trials) < 200; round++ {
-		for _, t := range all {
+		for _, t := range trials {
 			t.Seq, t.Block, t.Repeat = len(run.Trials)+1, t.Block+5*round, t.Repeat+5*round
 			t.Preconditioning = nil
 			if t.Status == result.TrialDone {

@@ -30,10 +30,10 @@ func unusualRuns() []unusualRun {
 			Remedy: "free space"}
 	}
 
-	one := sampleRun()
-	one.Stacks, one.Experiment.Baseline = one.Stacks[3:4], ""
-	one.Trials = slices.DeleteFunc(one.Trials, func(t result.Trial) bool {
-		return t.Stack != one.Stacks[0].Name ||
+	single := sampleRun()
+	single.Stacks, single.Experiment.Baseline = single.Stacks[3:4], ""
+	single.Trials = slices.DeleteFunc(single.Trials, func(t result.Trial) bool {
+		return t.Stack != single.Stacks[0].Name ||
 			t.Repeat > 1
 	})
 
@@ -45,18 +45,18 @@ func unusualRuns() []unusualRun {
 			Status: result.TrialPlanned}
 	}
 
-	many := sampleRun()
-	seed := *many
-	many.Stacks, many.Trials = nil, nil
+	forty := sampleRun()
+	seed := *forty
+	forty.Stacks, forty.Trials = nil, nil
 	for i := range 40 {
 		from := seed.Stacks[i%len(seed.Stacks)]
 		stack := from
 		stack.Name = fmt.Sprintf("%s-%d", from.Name, i)
-		many.Stacks = append(many.Stacks, stack)
+		forty.Stacks = append(forty.Stacks, stack)
 		for _, t := range seed.Trials {
 			if t.Stack == from.Name {
-				t.Stack, t.Seq = stack.Name, len(many.Trials)+1
-				many.Trials = append(many.Trials, t)
+				t.Stack, t.Seq = stack.Name, len(forty.Trials)+1
+				forty.Trials = append(forty.Trials, t)
 			}
 		}
 	}
@@ -79,9 +79,9 @@ func unusualRuns() []unusualRun {
 		}
 	}
 
-	none := stoppedRun()
-	for i := range none.Trials {
-		t := &none.Trials[i]
+	unmeasured := stoppedRun()
+	for i := range unmeasured.Trials {
+		t := &unmeasured.Trials[i]
 		if t.Rates != nil {
 			t.Rates.IOPS[3], t.Rates.IOPS[4] = math.NaN(), math.Inf(1)
 			t.Stop.MeanIOPS, t.Stop.HighIOPS = math.NaN(), math.Inf(1)
@@ -90,7 +90,7 @@ func unusualRuns() []unusualRun {
 			t.Preconditioning.Rounds.IOPS[2], t.Preconditioning.Rounds.Average = math.NaN(), math.NaN()
 		}
 	}
-	none.Points[0].RelativeHalfWidth = math.NaN()
+	unmeasured.Points[0].RelativeHalfWidth = math.NaN()
 
 	mixed := mixedRun()
 	for i := range mixed.Mixes {
@@ -110,14 +110,14 @@ func unusualRuns() []unusualRun {
 	return []unusualRun{
 		{"mixes", mixedRun()},
 		{"mixes of hostile names", mixed},
-		{"numbers that are none", none},
+		{"numbers that are none", unmeasured},
 		{"nothing at all", &result.Run{}},
 		{"nothing measured yet", &result.Run{Status: result.RunRunning,
-			Started: time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC), Stacks: one.Stacks, Workloads: one.Workloads}},
+			Started: time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC), Stacks: single.Stacks, Workloads: single.Workloads}},
 		{"all failed", failed},
-		{"one stack once", one},
+		{"one stack once", single},
 		{"interrupted", interrupted},
-		{"forty stacks", many},
+		{"forty stacks", forty},
 		{"very long names", long},
 		{"hostile names", hostileRun},
 	}

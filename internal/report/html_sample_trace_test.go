@@ -39,12 +39,12 @@ func tracedRun() *result.Run {
 		t.Trace = &result.Trace{Recorder: "BPF", Read: sampleBreakdown(t.Stack, t.Measured().Operation(result.Read)),
 			Write: sampleBreakdown(t.Stack, t.Measured().Operation(result.Write))}
 		for _, d := range []struct {
-			op string
-			of result.Operation
+			op        string
+			operation result.Operation
 		}{{"read", t.Measured().Operation(result.Read)}, {"write", t.Measured().Operation(result.Write)}} {
-			if d.of.Count > 0 {
+			if d.operation.Count > 0 {
 				t.Trace.Served = append(t.Trace.Served, result.Served{Device: "vda", Owner: "application", Application: true,
-					Op: d.op, Requests: d.of.Count, Bytes: d.of.Bytes})
+					Op: d.op, Requests: d.operation.Count, Bytes: d.operation.Bytes})
 			}
 		}
 		switch t.Stack {

@@ -15,8 +15,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
@@ -219,8 +219,8 @@ func TestHTMLMemoryDoesNotFlattenTheRest(t *testing.T) {
 
 // Where nothing was measured, the page leads to the reasons.
 func TestHTMLLeadsToWhatIsMissing(t *testing.T) {
-	all := unusualRuns()
-	run := all[slices.IndexFunc(all, func(u unusualRun) bool { return u.name == "all failed" })].run
+	runs := unusualRuns()
+	run := runs[slices.IndexFunc(runs, func(u unusualRun) bool { return u.name == "all failed" })].run
 	findings := slices.DeleteFunc(finding.All(run), func(f fact.Finding) bool { return f.Kind == fact.KindRecommendation })
 	var page bytes.Buffer
 	must(t, HTML(&page, run, findings, PageOptions{}))
@@ -232,8 +232,8 @@ func TestHTMLLeadsToWhatIsMissing(t *testing.T) {
 }
 
 func TestHTMLIntervalsSayWhatTheyAreWorth(t *testing.T) {
-	one := []fact.Point{{Estimate: fact.Estimate{N: 1}}}
-	if got, want := intervalNote(one, "setup"), "no intervals (none below 4 setups)"; got != want {
+	single := []fact.Point{{Estimate: fact.Estimate{N: 1}}}
+	if got, want := intervalNote(single, "setup"), "no intervals (none below 4 setups)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for n, want := range map[int]string{
@@ -300,11 +300,11 @@ func TestHTMLScalesStayInTheChart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		low, high, v := rapid.Float64().Draw(t, "low"), rapid.Float64().Draw(t, "high"), rapid.Float64().Draw(t, "v")
 		for _, s := range []scale{linearScale(high), logScale(low, high)} {
-			at := s.at(v)
-			if !(at >= 0 && at <= 100) {
-				t.Errorf("%+v puts %g at %s", s, v, at)
+			position := s.position(v)
+			if !(position >= 0 && position <= 100) {
+				t.Errorf("%+v puts %g at %s", s, v, position)
 			}
-			if bigger := s.at(math.Nextafter(v, math.Inf(1))); bigger < at {
+			if bigger := s.position(math.Nextafter(v, math.Inf(1))); bigger < position {
 				t.Errorf("%+v puts what is more than %g to the left of it", s, v)
 			}
 			var ticks []tick

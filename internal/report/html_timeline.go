@@ -42,10 +42,10 @@ func timeline(run *result.Run) (lanes []lane, blocks []percent) {
 	heads, block := ran(run), trials[0].Block
 	for _, t := range trials {
 		t.Stack = placeOf(run, t.Stack, t.Mix)
-		at := span{percent(100 * float64(t.Seq-1) / last), percent(100 * float64(t.Seq) / last)}
+		place := span{percent(100 * float64(t.Seq-1) / last), percent(100 * float64(t.Seq) / last)}
 		if t.Block != block {
 			block = t.Block
-			blocks = append(blocks, at.From)
+			blocks = append(blocks, place.From)
 		}
 		i, known := index[t.Stack]
 		if !known {
@@ -58,7 +58,7 @@ func timeline(run *result.Run) (lanes []lane, blocks []percent) {
 		if t.Stop != nil {
 			title += fmt.Sprintf(", %s", t.Stop.Reason)
 		}
-		lanes[i].Cells = append(lanes[i].Cells, trialMark{At: at, Class: shade(max(w, 0)) + " " + string(t.Status),
+		lanes[i].Cells = append(lanes[i].Cells, trialMark{At: place, Class: shade(max(w, 0)) + " " + string(t.Status),
 			Title: title})
 	}
 	return lanes, blocks

@@ -3,8 +3,8 @@ package report
 import (
 	"fmt"
 	"math"
-	"strconv"
 
+	"plimsoll/internal/finding/workloads"
 	"plimsoll/internal/units"
 	"plimsoll/internal/units/plural"
 )
@@ -58,10 +58,7 @@ func honestyText(ratio *float64) string {
 	if ratio == nil || math.IsNaN(*ratio) {
 		return unknown
 	}
-	if *ratio != 0 && *ratio < 0.005 {
-		return strconv.FormatFloat(*ratio, 'f', 4, 64)
-	}
-	return strconv.FormatFloat(*ratio, 'f', 2, 64)
+	return workloads.PerIO(*ratio)
 }
 
 // counted gives "1 trial" or "3 trials".

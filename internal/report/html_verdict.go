@@ -7,8 +7,9 @@ import (
 	"slices"
 
 	"plimsoll/internal/cli/glossary"
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
+	answer "plimsoll/internal/section"
 )
 
 // verdict is a recommendation: what stands first on the page, and what is
@@ -49,20 +50,18 @@ func concerns(caveat, verdict fact.Finding) bool {
 }
 
 func isMark(caveat string) bool {
-	return slices.Contains([]result.Mark{result.MarkLoop, result.MarkMemory, result.MarkShared, result.MarkLab,
-		result.MarkImported}, result.Mark(caveat))
+	return result.Mark(caveat).Letter() != ""
 }
 
-// explained writes a word of a table's head as a link to what it means.
-func explained(word string, text ...string) (template.HTML, error) {
-	e, ok := glossary.Find(word)
+// columnHead writes the head of a column, with a link to the word of the glossary that explains it.
+func columnHead(c answer.Column) (template.HTML, error) {
+	text := template.HTMLEscapeString(cmp.Or(c.Long, c.Head))
+	if c.Word == "" {
+		return template.HTML(text), nil
+	}
+	e, ok := glossary.Find(c.Word)
 	if !ok {
-		return "", fmt.Errorf("the glossary does not explain %q", word)
+		return "", fmt.Errorf("the glossary does not explain %q", c.Word)
 	}
-	shown := word
-	if len(text) > 0 {
-		shown = cmp.Or(text[0], word)
-	}
-	escaped := template.HTMLEscapeString(shown)
-	return template.HTML(fmt.Sprintf(`<a class="word" href="#%s">%s</a>`, e.Anchor(), escaped)), nil
+	return template.HTML(fmt.Sprintf(`<a class="word" href="#%s">%s</a>`, e.Anchor(), text)), nil
 }

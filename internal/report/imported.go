@@ -29,15 +29,15 @@ func otherLatencies(run *result.Run) []otherLatency {
 	if len(run.Imported) == 0 {
 		return nil
 	}
-	var all []otherLatency
+	var latencies []otherLatency
 	cells := runview.Of(run)
 	for _, p := range cells.Points() {
 		for _, l := range latenciesOf(cells.Done(p)) {
 			l.Stack, l.Workload = p.Stack, p.Mix
-			all = append(all, l)
+			latencies = append(latencies, l)
 		}
 	}
-	return all
+	return latencies
 }
 
 // latenciesOf gives the lines of trials of one stack and workload: merged
@@ -45,7 +45,7 @@ func otherLatencies(run *result.Run) []otherLatency {
 func latenciesOf(trials []*result.Trial) []otherLatency {
 	var lines []otherLatency
 	for _, d := range []struct {
-		name, operation, by string
+		name, operation, program string
 	}{{"reads", result.Read, "fio"}, {"writes", result.Write, "fio"}, {"operations", points.Operation, "a benchmark"}} {
 		histogram := func(stage result.Stage) (merged hist.Histogram, n int) {
 			for _, t := range trials {
@@ -59,13 +59,13 @@ func latenciesOf(trials []*result.Trial) []otherLatency {
 			continue // it is in the tables
 		}
 		if merged, n := histogram(result.Completion); n > 0 {
-			at := func(p float64) string {
+			percentile := func(p float64) string {
 				ns, _ := hist.Percentile(merged.Bins, p)
 				return latencyText(float64(ns))
 			}
 			lines = append(lines, otherLatency{
 				Latency: "completion latency of " + d.name, Source: "histogram of " + counted(n, "trial"),
-				P50: at(50), P95: at(95), P99: at(99), P999: at(99.9),
+				P50: percentile(50), P95: percentile(95), P99: percentile(99), P999: percentile(99.9),
 			})
 			continue
 		}
@@ -81,7 +81,7 @@ func latenciesOf(trials []*result.Trial) []otherLatency {
 					continue
 				}
 				lines = append(lines, otherLatency{
-					Latency: l.name + " latency of " + d.name, Source: fmt.Sprintf("printed by %s, trial %d", d.by, t.Seq),
+					Latency: l.name + " latency of " + d.name, Source: fmt.Sprintf("printed by %s, trial %d", d.program, t.Seq),
 					Mean: printedMean(l.Histogram), P50: printed(l.Printed, 50), P95: printed(l.Printed, 95),
 					P99: printed(l.Printed, 99), P999: printed(l.Printed, 99.9),
 				})
@@ -92,9 +92,9 @@ func latenciesOf(trials []*result.Trial) []otherLatency {
 	return lines
 }
 
-// printedMean is the mean of what was printed, where there is one percentile at most; or "".
+// printedMean is the mean of what was printed, or "".
 func printedMean(h hist.Histogram) string {
-	if len(h.Printed) > 1 || h.Count == 0 || !(h.MeanNS > 0) { // many percentiles say more
+	if h.Count == 0 || !(h.MeanNS > 0) {
 		return ""
 	}
 	return latencyText(h.MeanNS)

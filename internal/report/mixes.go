@@ -11,13 +11,13 @@ import (
 
 // ran returns what sections are headed by: the mixes of a run, of which a workload alone is one. What a limit is worth
 // is said once, beside the mix that it was varied of.
-func ran(run *result.Run) (all []result.Workload) {
+func ran(run *result.Run) (mixes []result.Workload) {
 	for _, m := range run.Ran() {
 		if m.Varies == nil {
-			all = append(all, heading(run, m))
+			mixes = append(mixes, heading(run, m))
 		}
 	}
-	return all
+	return mixes
 }
 
 // heading returns the heading of a mix's sections: "4 x readers, randread 4 KiB". A workload alone is headed by
@@ -44,7 +44,7 @@ func joined(texts ...string) string {
 // tenantsText says how many instances of what run: "4 x readers; 1 x batch with
 // 0.5 CPUs on disk1".
 func tenantsText(m result.Mix) string {
-	var all []string
+	var texts []string
 	for _, t := range m.Tenants {
 		text := fmt.Sprintf("%d x %s", t.Count, t.Name)
 		if t.Name != t.Workload {
@@ -59,7 +59,7 @@ func tenantsText(m result.Mix) string {
 		if len(t.On) > 0 {
 			text += " on " + plural.And(t.On)
 		}
-		all = append(all, text)
+		texts = append(texts, text)
 	}
-	return strings.Join(all, "; ")
+	return strings.Join(texts, "; ")
 }

@@ -84,7 +84,7 @@ func mixedTrial(rng *rand.Rand, run *result.Run, m result.Mix, block int) result
 
 // mixedSeries are what was sampled in a trial: twelve values, one of them missing.
 func mixedSeries(t result.Trial) []result.Series {
-	var all []result.Series
+	var series []result.Series
 	add := func(instance int, source, metric, unit string, value float64) {
 		s := result.Series{Instance: instance, Source: source, Metric: metric, Unit: unit, Start: t.Started,
 			Step: time.Second}
@@ -92,7 +92,7 @@ func mixedSeries(t result.Trial) []result.Series {
 			s.Values = append(s.Values, value*float64(10+i%3))
 		}
 		s.Values[5] = math.NaN()
-		all = append(all, s)
+		series = append(series, s)
 	}
 	for i := range t.Instances {
 		add(i, "instance", "cpu.user", "CPUs", 0.01*float64(i+1))
@@ -107,7 +107,7 @@ func mixedSeries(t result.Trial) []result.Series {
 		add(result.NoInstance, "device "+device, "io.write_bytes", "bytes/s", 1e6)
 		add(result.NoInstance, "device "+device, "io.utilisation", "share", 0.04)
 	}
-	return all
+	return series
 }
 
 // ownSeries reads the series that the trials of a run hold.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/instances"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
@@ -63,7 +63,7 @@ func TestInstancesTable(t *testing.T) {
 		t.Fatalf("%d rows: %q", len(rows), rows)
 	}
 	row := rows[0]
-	var least, all []float64
+	var least, totals []float64
 	for _, trial := range run.Trials {
 		if trial.Mix != "four" {
 			continue
@@ -72,11 +72,11 @@ func TestInstancesTable(t *testing.T) {
 		for _, in := range trial.Instances {
 			slowest, sum = min(slowest, in.Measurement.IOPS()), sum+in.Measurement.IOPS()
 		}
-		least, all = append(least, slowest), append(all, sum)
+		least, totals = append(least, slowest), append(totals, sum)
 	}
 	slices.Sort(least)
-	slices.Sort(all)
-	want := fmt.Sprintf("%.0f/s, %s", least[1], units.SignificantPercent(least[1]/all[1]))
+	slices.Sort(totals)
+	want := fmt.Sprintf("%.0f/s, %s", least[1], units.SignificantPercent(least[1]/totals[1]))
 	if row[4] != "4" || row[7] != want || row[10] != "0.125" || row[11] != "256 MiB" {
 		t.Errorf("the row of four readers is %q; the slowest is %s", row, want)
 	}
@@ -114,15 +114,15 @@ func instancesOf(run *result.Run) (section, bool) {
 }
 
 // rowsOf are the cells of a section's table, as they are written.
-func rowsOf(s section) (all [][]string) {
+func rowsOf(s section) (rows [][]string) {
 	for _, r := range s.Tables[0].Rows {
 		var texts []string
 		for _, c := range r.Cells {
 			texts = append(texts, c.String())
 		}
-		all = append(all, texts)
+		rows = append(rows, texts)
 	}
-	return all
+	return rows
 }
 
 // TestInstancesOfFailedTrials: where no trial was whole, what the others measured
@@ -157,9 +157,9 @@ func TestMiniatureIsSaid(t *testing.T) {
 	if n := strings.Count(rest, words); n < 2*len(run.Mixes)+2 {
 		t.Errorf("it is said %d times beside numbers", n)
 	}
-	own := *run.Mixes[0].Host
-	own.CPUs = 1
-	run.Mixes[0].Host = &own
+	host := *run.Mixes[0].Host
+	host.CPUs = 1
+	run.Mixes[0].Host = &host
 	if got := prose.Miniature(run); got != "in 2 sizes of host: each mix says in which scaled-down host" {
 		t.Errorf("of several it says %q", got)
 	}
@@ -180,12 +180,12 @@ func sampledOf(run *result.Run, read func(int) ([]result.Series, error)) (s sect
 
 // sampledOfTrials is the same of a run that has only these trials.
 func sampledOfTrials(run *result.Run, read func(int) ([]result.Series, error), trials ...*result.Trial) []section {
-	own := *run
-	own.Trials = nil
+	reduced := *run
+	reduced.Trials = nil
 	for _, t := range trials {
-		own.Trials = append(own.Trials, *t)
+		reduced.Trials = append(reduced.Trials, *t)
 	}
-	s, _ := sampledOf(&own, read)
+	s, _ := sampledOf(&reduced, read)
 	return s.Parts
 }
 
@@ -235,27 +235,27 @@ func TestSampledFigures(t *testing.T) {
 // one that died says why and where its samples end.
 func TestEachInstance(t *testing.T) {
 	run := mixedRun()
-	titled := func(rows []figureRow) (all []string) {
+	titled := func(rows []figureRow) (titles []string) {
 		for _, r := range rows {
 			for _, f := range r.Figures {
-				all = append(all, r.Title+": "+f.Title)
+				titles = append(titles, r.Title+": "+f.Title)
 			}
 		}
-		return all
+		return titles
 	}
 	trial := func(mix string, block int) *result.Trial {
-		i := slices.IndexFunc(run.Trials, func(one result.Trial) bool { return one.Mix == mix && one.Block == block })
+		i := slices.IndexFunc(run.Trials, func(trial result.Trial) bool { return trial.Mix == mix && trial.Block == block })
 		return &run.Trials[i]
 	}
-	each := func(one *result.Trial) []figureRow {
-		parts := sampledOfTrials(run, ownSeries(run).Series, one)
+	rowsOf := func(trial *result.Trial) []figureRow {
+		parts := sampledOfTrials(run, ownSeries(run).Series, trial)
 		if len(parts) != 1 {
 			t.Fatalf("of one trial there are %d parts", len(parts))
 		}
 		return parts[0].Rows
 	}
 
-	four := each(trial("four", 1))
+	four := rowsOf(trial("four", 1))
 	if got := titled(four); len(got) != 8 || got[3] != "CPU of each instance: readers 3" ||
 		got[4] != "page cache of each instance: readers 0" {
 		t.Errorf("four instances: %q", got)
@@ -272,10 +272,10 @@ func TestEachInstance(t *testing.T) {
 		t.Errorf("the CPU of readers 1 is %v", c.Y)
 	}
 	want := "CPU of the slowest, the median and the fastest of 10 instances: "
-	if got := titled(each(trial("ten", 1))); len(got) != 6 || got[0] != want+"readers 9" || got[2] != want+"readers 0" {
+	if got := titled(rowsOf(trial("ten", 1))); len(got) != 6 || got[0] != want+"readers 9" || got[2] != want+"readers 0" {
 		t.Errorf("ten instances: %q", got)
 	}
-	died := each(trial("both", 2))[0].Figures[2]
+	died := rowsOf(trial("both", 2))[0].Figures[2]
 	if len(died.Marks) != 1 || died.Marks[0].X != 12 || !strings.Contains(died.Note, "killed by the kernel's OOM killer") {
 		t.Errorf("an instance that died: %+v", died)
 	}
@@ -286,7 +286,7 @@ func TestEachInstance(t *testing.T) {
 	}
 	alone := *trial("four", 1)
 	alone.Instances = alone.Instances[:1]
-	if got := each(&alone); len(got) != 0 {
+	if got := rowsOf(&alone); len(got) != 0 {
 		t.Errorf("an instance alone is drawn again: %q", titled(got))
 	}
 }
@@ -295,18 +295,18 @@ func TestEachInstance(t *testing.T) {
 // no instance's own is drawn.
 func TestEachInstanceOfOneGroup(t *testing.T) {
 	run := mixedRun()
-	one := run.Trials[0]
-	own := func(share float64) []result.Series {
-		all := slices.Clone(one.Series)
-		for i := range one.Instances {
-			all = append(all, result.Series{Instance: i, Source: "instance", Metric: "io.read_bytes", Unit: "bytes/s",
-				Start: one.Started, Step: time.Second, Values: slices.Repeat([]float64{share * 2e7}, 12)})
+	trial := run.Trials[0]
+	seriesOf := func(share float64) []result.Series {
+		series := slices.Clone(trial.Series)
+		for i := range trial.Instances {
+			series = append(series, result.Series{Instance: i, Source: "instance", Metric: "io.read_bytes", Unit: "bytes/s",
+				Start: trial.Started, Step: time.Second, Values: slices.Repeat([]float64{share * 2e7}, 12)})
 		}
-		return append(all, result.Series{Instance: result.NoInstance, Source: "miniature", Metric: "io.read_bytes",
-			Unit: "bytes/s", Start: one.Started, Step: time.Second, Values: slices.Repeat([]float64{2e7}, 12)})
+		return append(series, result.Series{Instance: result.NoInstance, Source: "miniature", Metric: "io.read_bytes",
+			Unit: "bytes/s", Start: trial.Started, Step: time.Second, Values: slices.Repeat([]float64{2e7}, 12)})
 	}
 	for share, rows := range map[float64]int{0.25: 3, 1: 2} {
-		parts := sampledOfTrials(run, func(int) ([]result.Series, error) { return own(share), nil }, &one)
+		parts := sampledOfTrials(run, func(int) ([]result.Series, error) { return seriesOf(share), nil }, &trial)
 		if got := parts[0].Rows; len(got) != rows {
 			t.Errorf("each with %g of all reads has %d rows, want %d", share, len(got), rows)
 		}
@@ -329,12 +329,12 @@ func TestSampledFiguresAreFew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := sampledOf(run, func(seq int) ([]result.Series, error) {
-				var all []result.Series
+				var changed []result.Series
 				for _, one := range run.Trials[seq-1].Series {
 					c.change(&one)
-					all = append(all, one)
+					changed = append(changed, one)
 				}
-				return all, nil
+				return changed, nil
 			})
 			if len(s.Parts) != c.parts {
 				t.Errorf("%d parts, want %d", len(s.Parts), c.parts)
@@ -367,12 +367,12 @@ func TestHTMLGrowsLittleBySeries(t *testing.T) {
 			tr.Series = mixedSeries(one)
 		}
 	}
-	var without, with bytes.Buffer
+	var plain, sampled bytes.Buffer
 	findings := finding.All(run)
-	must(t, HTML(&without, run, findings, PageOptions{}))
-	must(t, HTML(&with, run, findings, ownSeries(run)))
-	grown := float64(with.Len())/float64(without.Len()) - 1
-	t.Logf("%d bytes, %d with series: %s more", without.Len(), with.Len(), units.SignificantPercent(grown))
+	must(t, HTML(&plain, run, findings, PageOptions{}))
+	must(t, HTML(&sampled, run, findings, ownSeries(run)))
+	grown := float64(sampled.Len())/float64(plain.Len()) - 1
+	t.Logf("%d bytes, %d with series: %s more", plain.Len(), sampled.Len(), units.SignificantPercent(grown))
 	if grown <= 0 || grown > 0.1 {
 		t.Errorf("the page grows by %s", units.SignificantPercent(grown))
 	}

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 
+	"plimsoll/internal/fact"
+	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/model"
 	answer "plimsoll/internal/section"
 	"plimsoll/internal/units"
@@ -29,7 +31,7 @@ func Fitted(w io.Writer, m *model.Model, checked bool, opt TerminalOptions) erro
 		t.text("  ", "  ", "Good for "+c.GoodFor(), trustStyle(t.style, c.Check))
 		t.text("  ", "  ", trust(c.Check), t.style.plain)
 		t.section("What an operation needs")
-		for _, need := range needs(&c.Params) {
+		for _, need := range needs(c) {
 			t.text("  "+fmt.Sprintf("%-12s", need[0]), strings.Repeat(" ", 14), need[1], t.style.plain)
 		}
 		if checked {
@@ -41,7 +43,7 @@ func Fitted(w io.Writer, m *model.Model, checked bool, opt TerminalOptions) erro
 		t.drives(m.Drives)
 	}
 	if checked && len(m.Beside) > 0 {
-		t.beside(m.Beside)
+		t.together(m.Beside)
 	}
 	for _, left := range m.Left {
 		t.text("  ! ", "    ", "left out: "+left, t.style.warn)
@@ -54,43 +56,43 @@ func Fitted(w io.Writer, m *model.Model, checked bool, opt TerminalOptions) erro
 func FittedPage(m *model.Model) Answer {
 	page := Answer{Kind: "model", Title: "What a model says of what it was not fitted to",
 		Meta: []string{plural.Count(len(m.Classes), "class"), "fitted to runs"}}
-	var said []string
+	var sentences []string
 	for i := range m.Classes {
 		c := &m.Classes[i]
 		if e := c.Check.Between; e.Points > 0 {
-			said = append(said, fmt.Sprintf("%s is off by %s on average between points that were measured", c.Name,
+			sentences = append(sentences, fmt.Sprintf("%s is off by %s on average between points that were measured", c.Name,
 				units.Percent(float64(e.MAPE))))
 		}
 		held := c.Held()
 		held.Note = "Good for " + c.GoodFor() + " " + trust(c.Check)
 		page.Sections = append(page.Sections, held)
-		kind, most := m.HostOf(c), 1
+		kind, largest := m.HostOf(c), 1
 		for _, p := range c.Points {
 			if p.Host == kind.Host {
-				most = max(most, p.Instances)
+				largest = max(largest, p.Instances)
 			}
 		}
-		ask := model.Ask{Tenants: []model.Tenant{{Class: c.Name, Count: most, Think: -1}}, Host: kind.Host,
+		ask := model.Ask{Tenants: []model.Tenant{{Class: c.Name, Count: largest, Think: -1}}, Host: kind.Host,
 			Drives: kind.Drives}
 		if a, err := m.Predict(ask); err == nil {
 			page.Sections = append(page.Sections, a.WorthSection(fmt.Sprintf("What would help %s of %s",
-				plural.Count(most, "instance"), c.Name)))
+				plural.Count(largest, "instance"), c.Name)))
 		}
 	}
 	page.Verdict = "No point could be left out that lies between others."
-	if len(said) > 0 {
-		page.Verdict = strings.Join(said, "; ") + "."
+	if len(sentences) > 0 {
+		page.Verdict = strings.Join(sentences, "; ") + "."
 	}
 	return page
 }
 
-// beside prints what was said of classes that were measured beside each other.
-func (t *terminal) beside(all []model.Beside) {
+// together prints what was said of classes that were measured beside each other.
+func (t *terminal) together(mixes []model.Beside) {
 	t.section("Beside each other, and what each one's own points said of it")
 	columns := []column{{head: "mix", left: true}, {head: "class", left: true}, {head: "instances"}, {head: "measured"},
 		{head: "said"}, {head: "off"}}
 	var rows []tableRow
-	for _, b := range all {
+	for _, b := range mixes {
 		for _, of := range b.Tenants {
 			rows = append(rows, tableRow{paint: t.style.plain, cells: []string{b.Mix, of.Class, fmt.Sprint(of.Instances),
 				units.Rate(float64(of.Seen)), units.Rate(float64(of.Said)),
@@ -102,7 +104,7 @@ func (t *terminal) beside(all []model.Beside) {
 }
 
 // drives prints what drives can do.
-func (t *terminal) drives(all []model.Drive) {
+func (t *terminal) drives(drives []model.Drive) {
 	t.section("Drives")
 	columns := []column{{head: "drive", left: true}, {head: "reads/s"}, {head: "read bytes/s"}, {head: "a read"},
 		{head: "writes/s"}, {head: "written/s"}, {head: "a write"}, {head: "a write costs"}, {head: "off", drop: 1}}
@@ -113,7 +115,7 @@ func (t *terminal) drives(all []model.Drive) {
 		}
 		return text(float64(n))
 	}
-	for _, d := range all {
+	for _, d := range drives {
 		cost := answer.NotKnown
 		if d.Mixed > 0 && d.Write.IOPS > 0 {
 			cost = units.Digits(float64(d.Competes*d.Read.IOPS/d.Write.IOPS)) + " reads"
@@ -129,15 +131,15 @@ func (t *terminal) drives(all []model.Drive) {
 
 // trust says how well a class predicts what it was not fitted to.
 func trust(c model.Check) string {
-	of := func(e model.Errors, where string) string {
+	errorText := func(e model.Errors, place string) string {
 		if e.Points == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%s %s off by %s on average, by %s at most", where, plural.Count(e.Points, "point"),
+		return fmt.Sprintf("%s %s off by %s on average, by %s at most", place, plural.Count(e.Points, "point"),
 			units.Percent(float64(e.MAPE)), units.Percent(float64(e.Worst)))
 	}
 	var parts []string
-	for _, part := range []string{of(c.Between, "between others"), of(c.Beyond, "beyond all others")} {
+	for _, part := range []string{errorText(c.Between, "between others"), errorText(c.Beyond, "beyond all others")} {
 		if part != "" {
 			parts = append(parts, part)
 		}
@@ -151,9 +153,19 @@ func trust(c model.Check) string {
 			"this is %s off.", units.Percent(float64(b.Linear)), units.Percent(float64(b.Gunther)),
 			units.Percent(float64(b.Same)))
 	}
-	if l := c.Chosen; l != nil {
-		text += fmt.Sprintf(" Of all of them %s is %s off, and the network of queues %s: on the host of these points, "+
-			"that law answers.", l.Law, units.Percent(float64(l.MAPE)), units.Percent(float64(l.Network)))
+	for _, l := range c.Laws {
+		place := "between levels"
+		if l.Side != "" {
+			place = string(l.Side) + " them"
+		}
+		text += fmt.Sprintf(" Over %s, %s, %s answers", l.Axis, place, l.Law)
+		if l.Points > 0 && !math.IsNaN(float64(l.MAPE)) {
+			text += fmt.Sprintf(": it was %s off", units.Percent(float64(l.MAPE)))
+			if !math.IsNaN(float64(l.Network)) {
+				text += fmt.Sprintf(", and the network of queues %s", units.Percent(float64(l.Network)))
+			}
+		}
+		text += "."
 	}
 	return text
 }
@@ -172,12 +184,16 @@ func trustStyle(s style, c model.Check) func(string) string {
 }
 
 // needs says what an operation of a class needs: by name.
-func needs(p *model.Params) (all [][2]string) {
+func needs(c *model.Fitted) (lines [][2]string) {
+	p := &c.Params
 	add := func(name, format string, args ...any) {
-		all = append(all, [2]string{name, fmt.Sprintf(format, args...)})
+		lines = append(lines, [2]string{name, fmt.Sprintf(format, args...)})
 	}
 	seconds := func(n model.Number) string { return units.Latency(float64(n) * 1e9) }
 	line := func(l model.Line) string {
+		if math.IsNaN(float64(l.Base)) {
+			return answer.NotKnown
+		}
 		text := seconds(l.Base)
 		if l.More > 0 {
 			text += ", and " + seconds(l.More) + " for each read"
@@ -194,23 +210,25 @@ func needs(p *model.Params) (all [][2]string) {
 		add("reads", "%s where an instance has %s of memory, %s at three quarters of that, %s at half",
 			units.Digits(float64(r.Floor)), units.Bytes(fits), units.Digits(r.At(0.75*float64(fits))),
 			units.Digits(r.At(0.5*float64(fits))))
+	case !c.Counts(model.Reads):
+		add("reads", answer.NotKnown)
 	default:
 		add("reads", "%s, whatever the memory", units.Digits(float64(r.Floor)))
 	}
-	if w := p.Writes; w.At1 > 0 && w.Batch > 0 {
+	if w := p.Writes; !c.Counts(model.Writings) {
+		add("writes", answer.NotKnown)
+	} else if w.At1 > 0 && w.Batch > 0 {
 		add("writes", "%s where an instance does 1000 operations a second, fewer where they take longer",
 			units.Digits(w.At(1000)))
 	} else {
 		add("writes", "%s", units.Digits(float64(w.At1)))
 	}
-	if !math.IsNaN(float64(p.CPU.Base)) {
-		add("processors", "%s", line(p.CPU))
-	}
+	add("processors", "%s", line(p.CPU))
 	if !math.IsNaN(float64(p.HostCPU.Base)) {
 		add("machine", "%s of processors, with those who ask", line(p.HostCPU))
 	}
-	add("latency", "%s, where it waits for nobody", line(p.Latency))
-	return all
+	add("latency", "%s, without waiting for others", line(p.Latency))
+	return lines
 }
 
 // ends is an interval, by its ends; one that is so wide that it says nothing is not known.
@@ -222,6 +240,13 @@ func ends(e model.Estimate, format func(float64) string) string {
 	return format(low) + " to " + format(high)
 }
 
+func memoryText(bytes model.Number) string {
+	if bytes == 0 {
+		return answer.None
+	}
+	return units.Bytes(uint64(bytes))
+}
+
 func secondsText(seconds float64) string { return latencyText(seconds * 1e9) }
 
 // resourceTexts are the names of resources, for people.
@@ -230,7 +255,7 @@ var resourceTexts = map[model.Resource]string{
 	model.Machine: "processors, which they share with those who ask them", model.Memory: "memory",
 	model.Reads: "reads of the device", model.Writings: "writes of the device", model.ReadBytes: "bandwidth of reads",
 	model.WriteBytes: "bandwidth of writes", model.IOs: "reads and writes of the device", model.IOBytes: "bandwidth",
-	model.Clients: "nothing: more clients would do more",
+	model.Clients: "none: more clients would do more",
 	model.Network: "the network to remote drives", model.Drives: "the drive", model.TargetCPUs: "processors of the target",
 	model.TargetNet: "the network of the target", model.Inside: string(model.Inside),
 }
@@ -240,12 +265,20 @@ func resourceText(of model.Resource, name string) string {
 	return strings.TrimSuffix(resourceTexts[of]+" "+name, " ")
 }
 
+// onHost names the host that is asked about; "" where nothing of it is known.
+func onHost(ask model.Ask) string {
+	if host := ask.Kind().Describe(); host != "" {
+		return "; on a host of " + host
+	}
+	return ""
+}
+
 // Predicted prints an answer for people.
 func Predicted(w io.Writer, ask model.Ask, a *model.Answer, opt TerminalOptions) error {
 	out := bufio.NewWriter(w)
 	t := newTerminal(out, opt)
 	t.text("", "  ", Answered(a)+".", t.style.bold)
-	t.text("", "  ", "Predicted, not measured; on a host of "+ask.Kind().Describe()+". Intervals are of 90%.", t.style.dim)
+	t.text("", "  ", "Predicted, not measured"+onHost(ask)+". Intervals cover 90%.", t.style.dim)
 	t.outside(a)
 	t.section("Each class")
 	columns := []column{{head: "class", left: true}, {head: "instances"}, {head: "memory each"}, {head: "ops/s"},
@@ -254,11 +287,13 @@ func Predicted(w io.Writer, ask model.Ask, a *model.Answer, opt TerminalOptions)
 	var rows []tableRow
 	for i, n := range a.Tenants {
 		rows = append(rows, tableRow{paint: t.style.plain, cells: []string{n.Class, fmt.Sprint(n.Count),
-			units.Bytes(uint64(a.Memories[i])), units.Rate(float64(n.Rate.Value)), ends(n.Rate, units.Rate),
+			memoryText(a.Memories[i]), units.Rate(float64(n.Rate.Value)), ends(n.Rate, units.Rate),
 			secondsText(float64(n.Mean.Value)), secondsText(float64(n.P99.Value)), ends(n.P99, secondsText)}})
 	}
 	t.table(columns, rows)
-	t.section("For one percent more of it, all would do more by")
+	if len(a.Worth) > 0 {
+		t.section("For one percent more of it, all would do more by")
+	}
 	for _, worth := range a.Worth {
 		p := worth.Power
 		t.text("  ", "    ", fmt.Sprintf("%5.2f%% (%s)  %s%s", float64(p.Value), worth.Between(),
@@ -271,24 +306,24 @@ func Predicted(w io.Writer, ask model.Ask, a *model.Answer, opt TerminalOptions)
 func WouldTell(w io.Writer, n model.Next, opt TerminalOptions) error {
 	out := bufio.NewWriter(w)
 	t := newTerminal(out, opt)
-	var who []string
+	var members []string
 	for _, tenant := range n.Tenants {
-		who = append(who, plural.Count(tenant.Count, "instance")+" of "+tenant.Class)
+		members = append(members, plural.Count(tenant.Count, "instance")+" of "+tenant.Class)
 	}
 	before := "whose interval is not known now"
 	if !math.IsNaN(float64(n.Before)) {
 		before = fmt.Sprintf("whose interval's upper end is %s times the lower one now", units.Digits(float64(n.Before)))
 	}
 	t.text("", "  ", fmt.Sprintf("A run of %s on a host of %s would show most for its time of some %s of this "+
-		"question, %s, and some %s times behind it.", plural.And(who), n.Host.Describe(),
+		"question, %s, and some %s times behind it.", plural.And(members), n.Host.Describe(),
 		units.Latency(1e9*float64(n.Seconds)), before, units.Digits(float64(n.After))), t.style.bold)
 	return out.Flush()
 }
 
 // used says how much of a resource is used.
-func used(a *model.Answer, of model.Resource, name string) string {
+func used(a *model.Answer, resource model.Resource, name string) string {
 	for _, u := range a.Used {
-		if u.Name == name && (u.Resource == of || of == model.Drives) {
+		if u.Name == name && (u.Resource == resource || resource == model.Drives) {
 			return ", " + units.Percent(float64(u.Share)) + " used"
 		}
 	}
@@ -297,15 +332,15 @@ func used(a *model.Answer, of model.Resource, name string) string {
 
 // Answered is an answer in a sentence.
 func Answered(a *model.Answer) string {
-	var who []string
+	var members []string
 	worst := model.TenantAnswer{}
 	for _, n := range a.Tenants {
-		who = append(who, plural.Count(n.Count, "instance")+" of "+n.Class)
+		members = append(members, plural.Count(n.Count, "instance")+" of "+n.Class)
 		if n.P99.Value > worst.P99.Value {
 			worst = n
 		}
 	}
-	text := fmt.Sprintf("%s would do %s operations a second (%s)", plural.And(who), units.Rate(float64(a.Rate.Value)),
+	text := fmt.Sprintf("%s would do %s operations a second (%s)", plural.And(members), units.Rate(float64(a.Rate.Value)),
 		ends(a.Rate, units.Rate))
 	if worst.P99.Value > 0 {
 		text += ", with a p99 of " + secondsText(float64(worst.P99.Value))
@@ -339,10 +374,12 @@ func (t *terminal) outside(a *model.Answer) {
 func PredictedOver(w io.Writer, m *model.Model, ask model.Ask, c model.Curve, opt TerminalOptions) error {
 	out := bufio.NewWriter(w)
 	t := newTerminal(out, opt)
+	host := onHost(ask)
 	if c.Line != nil {
-		t.text("", "  ", WouldCarry(*c.Line)+".", t.style.bold)
+		t.text("", "  ", WouldCarry(ask.Kind(), *c.Line)+".", t.style.bold)
+		host = ""
 	}
-	t.text("", "  ", "Predicted, not measured; on a host of "+ask.Kind().Describe()+". Intervals are of 90%.", t.style.dim)
+	t.text("", "  ", "Predicted, not measured"+host+". Intervals cover 90%.", t.style.dim)
 	var rates []float64
 	for _, p := range c.Answers {
 		if p.Answer != nil {
@@ -357,12 +394,13 @@ func PredictedOver(w io.Writer, m *model.Model, ask model.Ask, c model.Curve, op
 	return out.Flush()
 }
 
-// WouldCarry is a predicted load line in a sentence.
-func WouldCarry(l model.LoadLine) string {
+// WouldCarry is the predicted load line of a host in a sentence.
+func WouldCarry(host model.HostKind, l model.LoadLine) string {
 	if l.Instances == 0 {
 		return fmt.Sprintf("No number of instances of %s, of 1 to %d, would meet the limit of p99", l.Class, l.Most)
 	}
-	text := fmt.Sprintf("This host would carry %s of %s", plural.Count(l.Instances, "instance"), l.Class)
+	subject := prose.Subject(fact.Host{Origin: fact.PredictedHost, Has: host.Describe()})
+	text := fmt.Sprintf("%s would carry %s of %s", prose.Capital(subject), plural.Count(l.Instances, "instance"), l.Class)
 	if l.Low < l.High {
 		text += fmt.Sprintf(" (%d to %d)", l.Low, l.High)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 )
 
 // What neighbours did is said once, right under the verdict, on the terminal and
@@ -24,9 +24,9 @@ func TestNeighboursStandUnderTheVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := out.String()
-	verdict, said := strings.Index(text, "Verdict"), strings.Index(text, "The host was not quiet")
-	if strings.Count(text, "The host was not quiet") != 1 || said < verdict ||
-		strings.Count(text[verdict:said], "\n\n") > 0 {
+	verdict, note := strings.Index(text, "Verdict"), strings.Index(text, "The host was not quiet")
+	if strings.Count(text, "The host was not quiet") != 1 || note < verdict ||
+		strings.Count(text[verdict:note], "\n\n") > 0 {
 		t.Errorf("it is not said once, right under the verdict:\n%s", text)
 	}
 	if strings.ContainsRune(text, '\x1b') {

@@ -124,7 +124,7 @@ type listedRun struct {
 
 // RunsJSON writes a list of runs as one document.
 func RunsJSON(w io.Writer, runs []store.Summary) error {
-	all := []listedRun{}
+	listed := []listedRun{}
 	for _, r := range runs {
 		l := listedRun{
 			Dir: r.Dir, Status: stateOf(r), ID: r.ID, Experiment: r.Experiment, Question: r.Question, Host: r.Host,
@@ -134,7 +134,7 @@ func RunsJSON(w io.Writer, runs []store.Summary) error {
 		if r.Problem != nil {
 			l.Problem = r.Problem.Error()
 		}
-		all = append(all, l)
+		listed = append(listed, l)
 	}
-	return export.Indented(w, all)
+	return export.Indented(w, listed)
 }

@@ -92,7 +92,7 @@ func sampleRun() *result.Run {
 		})
 	}
 
-	at := start.Add(4 * time.Second)
+	started := start.Add(4 * time.Second)
 	for block := 1; block <= run.Experiment.Repeat; block++ {
 		for _, pick := range rng.Perm(len(sampleStacks) * len(run.Workloads)) {
 			i, w := pick/len(run.Workloads), run.Workloads[pick%len(run.Workloads)]
@@ -100,10 +100,10 @@ func sampleRun() *result.Run {
 			t := result.Trial{
 				Seq: len(run.Trials) + 1, Block: block, Repeat: block,
 				Stack: s.name, Mix: w.Name, Status: result.TrialDone,
-				Started: at, ElapsedSeconds: 1.7 + 0.2*rng.Float64(),
+				Started: started, ElapsedSeconds: 1.7 + 0.2*rng.Float64(),
 			}
 			t.Artifacts = fmt.Sprintf("artifacts/%03d-%s-%s-%d", t.Seq, t.Stack, t.Mix, t.Repeat)
-			at = at.Add(1850 * time.Millisecond)
+			started = started.Add(1850 * time.Millisecond)
 			switch {
 			case s.name == "xfs-overlay2" && w.Name == "RW" && block == 3:
 				t.Status = result.TrialFailed
@@ -170,7 +170,7 @@ func sampleDirection(rng *rand.Rand, iops float64, submissionBlocks bool) result
 func sampleLatency(rng *rand.Rand, n uint64, medianNS, sigma float64) hist.Histogram {
 	const bins, tail = 61, 6
 	l := hist.Histogram{}
-	var all []hist.Bin
+	var histogramBins []hist.Bin
 	var sum float64
 	last := uint64(0)
 	for i := range bins {
@@ -187,12 +187,12 @@ func sampleLatency(rng *rand.Rand, n uint64, medianNS, sigma float64) hist.Histo
 			continue
 		}
 		last = ns
-		all = append(all, hist.Bin{NS: ns, Count: count})
+		histogramBins = append(histogramBins, hist.Bin{NS: ns, Count: count})
 		l.Count += count
 		sum += float64(ns) * float64(count)
 	}
 	l.MeanNS = sum / float64(l.Count)
-	l.MinNS, l.MaxNS, l.Bins = all[0].NS, last, hist.Pack(all)
+	l.MinNS, l.MaxNS, l.Bins = histogramBins[0].NS, last, hist.Pack(histogramBins)
 	return l
 }
 

@@ -49,15 +49,15 @@ instances C disk x5 7313 7364 7350 7342 7366 reads=0.04 cache=180 mean=400000 p9
 instances C disk x6 6304 6140 6130 6145 6120 reads=0.17 cache=150 io=0.8 mean=2000000 p99=39100000
 instances C disk x8 2481 2550 2560 2540 2570 reads=0.62 cache=114 io=0.9 mean=20000000 p99=91800000
 `
-	many := "host cpus=8 reads=20000\nstack disk: loop > xfs\nworkload direct randread {bs: 4KiB}\n"
+	manyInstances := "host cpus=8 reads=20000\nstack disk: loop > xfs\nworkload direct randread {bs: 4KiB}\n"
 	for _, n := range []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 128} {
 		rate := 500 * math.Min(float64(n), 39)
-		more := "reads=1"
+		uses := "reads=1"
 		if n >= 40 {
-			more += " io=0.9"
+			uses += " io=0.9"
 		}
-		many += fmt.Sprintf("instances direct disk x%d %.0f %.0f %.0f %.0f %s mean=%d p99=%d\n", n, rate, rate*1.01,
-			rate*0.99, rate*1.005, more, 2_000_000*max(1, n/40), 2_500_000+40_000*n*n)
+		manyInstances += fmt.Sprintf("instances direct disk x%d %.0f %.0f %.0f %.0f %s mean=%d p99=%d\n", n, rate, rate*1.01,
+			rate*0.99, rate*1.005, uses, 2_000_000*max(1, n/40), 2_500_000+40_000*n*n)
 	}
 	levels := func(workload string, rates ...float64) (text string) {
 		for i, n := range []int{1, 2, 4, 8} {
@@ -70,7 +70,7 @@ instances C disk x8 2481 2550 2560 2540 2570 reads=0.62 cache=114 io=0.9 mean=20
 		"valley":    valley,
 		"objective": strings.Replace(valley, "instances", "objective p99=2000000 standalone=0.9\ninstances", 1),
 		"unmet":     strings.Replace(valley, "instances", "objective p99=100000\ninstances", 1),
-		"many":      many,
+		"many":      manyInstances,
 		"varied": valley + `varied memory*1.2 C disk x5 7470 7490 7500 7480 mean=330000 p99=1170000
 varied memory*0.8 C disk x5 4313 4364 4350 4342 mean=3000000 p99=40000000
 `,

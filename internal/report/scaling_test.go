@@ -14,11 +14,11 @@ import (
 func TestLoadLineComesFirst(t *testing.T) {
 	for name, run := range crowdedRuns(t) {
 		points := finding.Points(run)
-		all := sections(run, points, finding.All(run))
-		if name == "varied" && !strings.HasPrefix(all[1].Title, "What") {
-			t.Errorf("behind the load line comes %s", all[1].Title)
+		drawn := sections(run, points, finding.All(run))
+		if name == "varied" && !strings.HasPrefix(drawn[1].Title, "What") {
+			t.Errorf("behind the load line comes %s", drawn[1].Title)
 		}
-		for i, s := range all {
+		for i, s := range drawn {
 			if i == 0 && !strings.HasPrefix(s.Title, "How many instances") {
 				t.Errorf("%s: the first section is %s", name, s.Title)
 			}
@@ -36,9 +36,9 @@ func TestLoadLineComesFirst(t *testing.T) {
 	}
 }
 
-func figureTitles(all []section, of string) (titles []string) {
-	for _, s := range all {
-		if s.Title != of {
+func figureTitles(sections []section, title string) (titles []string) {
+	for _, s := range sections {
+		if s.Title != title {
 			continue
 		}
 		for _, f := range s.Figures {

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	answer "plimsoll/internal/section"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // answers are the sections of findings, in their order: that of what the verdict is drawn from first.
@@ -20,15 +21,15 @@ func answers(findings []fact.Finding) []*answer.Section { return sectionsOf(find
 // lateAnswers are those that stand behind what was found.
 func lateAnswers(findings []fact.Finding) []*answer.Section { return sectionsOf(findings, true) }
 
-func sectionsOf(findings []fact.Finding, late bool) (all []*answer.Section) {
+func sectionsOf(findings []fact.Finding, late bool) (sections []*answer.Section) {
 	for _, first := range []bool{true, false} {
 		for _, f := range findings {
 			if f.Section != nil && f.Section.Late == late && isBehind(findings, f) == first {
-				all = append(all, f.Section)
+				sections = append(sections, f.Section)
 			}
 		}
 	}
-	return all
+	return sections
 }
 
 // covered reports whether a section has the numbers of a point, or, of stack "", of a mix on any.
@@ -43,16 +44,16 @@ func covers(s *answer.Section, stack, mix string) bool {
 }
 
 // draw prints the tables of sections. What columns mean is told once, below the last that has them.
-func (t *terminal) draw(all []*answer.Section) {
+func (t *terminal) draw(sections []*answer.Section) {
 	before := t.dropped
 	t.dropped = nil
 	defer func() { t.dropped = before }()
-	all = slices.DeleteFunc(slices.Clone(all), func(s *answer.Section) bool { return !hasText(s) })
-	last := len(all) - 1
-	for last > 0 && len(all[last].Tables) == 0 {
+	sections = slices.DeleteFunc(slices.Clone(sections), func(s *answer.Section) bool { return !hasText(s) })
+	last := len(sections) - 1
+	for last > 0 && len(sections[last].Tables) == 0 {
 		last--
 	}
-	for i, s := range all {
+	for i, s := range sections {
 		t.sectionOn(s.Title, s.Stack)
 		for _, r := range s.Remarks {
 			switch {
@@ -80,15 +81,15 @@ func (t *terminal) draw(all []*answer.Section) {
 			}
 			t.table(t.drawn(table))
 		}
-		if len(letters(s)) > 0 && len(letters(all[i+1:]...)) == 0 {
+		if len(letters(s)) > 0 && len(letters(sections[i+1:]...)) == 0 {
 			t.line("")
-			for _, k := range letters(all...) {
+			for _, k := range letters(sections...) {
 				t.line("  " + t.style.slice(k.Class, k.Letter, 1) + " " + t.style.dim(printable.Line(k.Text)))
 			}
 		}
-		legend := told(s)
-		for _, later := range all[i+1:] {
-			legend = slices.DeleteFunc(legend, func(means string) bool { return slices.Contains(told(later), means) })
+		legend := meaningsOf(s)
+		for _, later := range sections[i+1:] {
+			legend = slices.DeleteFunc(legend, func(means string) bool { return slices.Contains(meaningsOf(later), means) })
 		}
 		switch text := strings.Join(legend, "; "); {
 		case i == last && len(s.Tables) > 0:
@@ -106,8 +107,8 @@ func hasText(s *answer.Section) bool {
 	})
 }
 
-// told are the meanings of all columns of a section.
-func told(s *answer.Section) (all []string) {
+// meanings are the meanings of all columns of a section.
+func meaningsOf(s *answer.Section) (all []string) {
 	for _, table := range s.Tables {
 		all = runview.AddNew(all, meanings(table)...)
 	}
@@ -133,37 +134,55 @@ func (t *terminal) sparklines(f answer.Figure) {
 func sparkline(values []float64, byRatio bool) string {
 	const blocks = "▁▂▃▄▅▆▇█"
 	heights := []rune(blocks)
-	least, most := slices.Min(values), slices.Max(values)
+	lowest, highest := slices.Min(values), slices.Max(values)
 	var b strings.Builder
 	for _, v := range values {
 		share := 0.0
 		switch {
-		case byRatio && most > least:
-			share = math.Log(v/least) / math.Log(most/least)
-		case !byRatio && most > 0:
-			share = v / most
+		case byRatio && highest > lowest:
+			share = math.Log(v/lowest) / math.Log(highest/lowest)
+		case !byRatio && highest > 0:
+			share = v / highest
 		}
 		b.WriteRune(heights[int(math.Round(share*float64(len(heights)-1)))])
 	}
 	return b.String()
 }
 
-// meanings tell what the columns of a table are.
-func meanings(table answer.Table) (legend []string) {
+// meanings say what the columns of a table are, each once for the columns that share it.
+func meanings(table answer.Table) []string {
+	heads := map[string][]string{}
+	var order []string
 	for _, c := range table.Columns {
 		if c.Means != "" {
-			legend = append(legend, c.Head+": "+c.Means)
+			heads[c.Means] = append(heads[c.Means], c.Head)
+			order = runview.AddNew(order, c.Means)
 		}
 	}
-	return legend
+	return plural.Words(order, func(means string) string { return strings.Join(heads[means], ", ") + ": " + means })
 }
 
-// drawn is a table as the terminal has it.
+// pageMeanings leave out columns that a page links to the glossary.
+func pageMeanings(table answer.Table) []string {
+	table.Columns = slices.DeleteFunc(slices.Clone(table.Columns), func(c answer.Column) bool { return c.Word != "" })
+	return meanings(table)
+}
+
+// drawn is a table as the terminal has it. The first of several columns in one unit names it.
 func (t *terminal) drawn(table answer.Table) (columns []column, rows []tableRow) {
 	painted := map[string]string{} // bars by their letters
 	paint := func(text string) string { return cmp.Or(painted[text], text) }
+	var unit answer.Unit
 	for _, c := range table.Columns {
-		columns = append(columns, column{head: c.Head, left: c.Text, drop: c.Drop, paint: paint})
+		if c.OnPage {
+			continue
+		}
+		head := c.Head
+		if c.Unit.Name != "" && c.Unit != unit {
+			head += " " + c.Unit.Name
+		}
+		unit = c.Unit
+		columns = append(columns, column{head: head, left: c.Text, drop: c.Drop, paint: paint})
 	}
 	for _, r := range table.Rows {
 		row := tableRow{stack: r.Stack, span: r.Words, paint: t.style.plain}
@@ -173,13 +192,21 @@ func (t *terminal) drawn(table answer.Table) (columns []column, rows []tableRow)
 		case r.Strong:
 			row.paint = t.style.bold
 		}
-		for _, c := range r.Cells {
-			text := printable.Line(c.String())
+		for i, c := range r.Cells {
+			if table.Columns[i].OnPage {
+				continue
+			}
+			text := printable.Line(c.In(table.Columns[i].Unit))
 			if c.Bar != nil {
 				letters := style(false).bar(c.Bar)
 				painted[letters], text = t.style.bar(c.Bar), letters
 			}
-			row.cells = append(row.cells, text)
+			if len(row.cells) == 0 {
+				for _, tag := range r.Tags {
+					text += " [" + tag.Letter + "]"
+				}
+			}
+			row.cells = append(row.cells, strings.TrimSpace(text))
 		}
 		rows = append(rows, row)
 	}
@@ -189,18 +216,27 @@ func (t *terminal) drawn(table answer.Table) (columns []column, rows []tableRow)
 const barWidth = 24
 
 // barColours are those of classes of slices.
-var barColours = map[answer.Class]string{"part-0": "95", "part-1": "33", "part-2": "32", "part-3": "96", "part-4": "35",
-	"part-5": "93", "part-6": "36", "part-device": "34", "residue": "90"}
+var barColours = map[answer.Class]printable.Style{
+	"part-0":      printable.BrightMagenta,
+	"part-1":      printable.Yellow,
+	"part-2":      printable.Green,
+	"part-3":      printable.BrightCyan,
+	"part-4":      printable.Magenta,
+	"part-5":      printable.BrightYellow,
+	"part-6":      printable.Cyan,
+	"part-device": printable.Blue,
+	"residue":     printable.Gray,
+}
 
 // bar draws shares as so many blocks each, or as letters where there are no colours: together they are as wide as the
 // bar. What takes too little for one is left out.
 func (s style) bar(b *answer.Bar) (drawn string) {
-	at, share := 0, 0.0
+	position, share := 0, 0.0
 	for _, slice := range b.Slices {
 		share += max(slice.Share, 0)
 		to := min(int(math.Round(share*barWidth)), barWidth)
-		drawn += s.slice(slice.Class, slice.Letter, max(to-at, 0))
-		at = max(at, to)
+		drawn += s.slice(slice.Class, slice.Letter, max(to-position, 0))
+		position = max(position, to)
 	}
 	return drawn
 }
@@ -213,8 +249,8 @@ func (s style) slice(class answer.Class, letter string, n int) string {
 }
 
 // letters are the keys of the slices of bars that sections have.
-func letters(all ...*answer.Section) (keys []answer.Key) {
-	for _, s := range all {
+func letters(sections ...*answer.Section) (keys []answer.Key) {
+	for _, s := range sections {
 		for _, k := range s.Keys {
 			if k.Letter != "" {
 				keys = runview.AddNew(keys, k)
@@ -225,30 +261,31 @@ func letters(all ...*answer.Section) (keys []answer.Key) {
 }
 
 // pageSections are sections of findings as the page has them.
-func pageSections(run *result.Run, all []*answer.Section) (drawn []section) {
-	shared := sharedAxes(all)
-	for _, of := range all {
-		s := sectionOf(of, shared)
-		if of.Stack != "" && len(run.Stacks) > 1 {
-			s.Title += ", on " + of.Stack
+func pageSections(run *result.Run, sections []*answer.Section) (drawn []section) {
+	shared := sharedAxes(sections)
+	for _, content := range sections {
+		s := sectionOf(content, shared)
+		if content.Stack != "" && len(run.Stacks) > 1 {
+			s.Title += ", on " + content.Stack
 		}
 		drawn = append(drawn, s)
 	}
 	return drawn
 }
 
-func sectionOf(of *answer.Section, shared axes) section {
-	s := section{Title: of.Title, Note: of.Note, Heat: of.Heat, Fill: of.Fill, Tables: of.Tables, Folded: of.Folded}
-	for _, k := range of.Keys {
+func sectionOf(content *answer.Section, shared axes) section {
+	s := section{Title: content.Title, Note: content.Note, Heat: content.Heat, Fill: content.Fill, Tables: content.Tables,
+		Folded: content.Folded}
+	for _, k := range content.Keys {
 		s.Keys = append(s.Keys, legendKey{string(k.Class), k.Text})
 	}
-	for _, r := range of.Remarks {
+	for _, r := range content.Remarks {
 		s.Remarks = append(s.Remarks, r.Text)
 	}
-	for _, part := range of.Parts {
+	for _, part := range content.Parts {
 		s.Parts = append(s.Parts, sectionOf(part, shared))
 	}
-	for _, f := range of.Figures {
+	for _, f := range content.Figures {
 		if one, ok := figureFrom(f, shared); ok {
 			s.Figures = append(s.Figures, one)
 		}
@@ -259,7 +296,7 @@ func sectionOf(of *answer.Section, shared axes) section {
 			}
 		}
 	}
-	for _, row := range of.Rows {
+	for _, row := range content.Rows {
 		drawn := figureRow{Title: row.Title}
 		for _, f := range row.Figures {
 			if one, ok := figureFrom(f, shared); ok {
@@ -278,9 +315,9 @@ type axes struct {
 	reach map[string][]float64 // of each figure
 }
 
-func sharedAxes(all []*answer.Section) axes {
+func sharedAxes(sections []*answer.Section) axes {
 	shared := axes{map[string][]float64{}, map[string]bool{}, map[string][]float64{}}
-	for _, s := range all {
+	for _, s := range sections {
 		for _, f := range s.Figures {
 			if name := f.X.Shared; name != "" {
 				shared.xs[name] = append(shared.xs[name], f.Xs()...)
@@ -296,23 +333,23 @@ func sharedAxes(all []*answer.Section) axes {
 }
 
 // reach is the least and the greatest value above zero that is to be seen of a figure.
-func reach(of answer.Figure) (low, high float64) {
+func reach(content answer.Figure) (low, high float64) {
 	low = math.Inf(1)
 	see := func(v float64) {
 		if v > 0 && !math.IsInf(v, 0) {
 			low, high = min(low, v), max(high, v)
 		}
 	}
-	of.Values(see)
-	for _, b := range of.Bands {
+	content.Values(see)
+	for _, b := range content.Bands {
 		if b.Y != nil {
 			see(b.Y[0])
 			see(b.Y[1])
 		}
 	}
 	marks := high
-	for _, l := range of.Levels {
-		if of.Y.Log || l.Y < mostAbove*marks {
+	for _, l := range content.Levels {
+		if content.Y.Log || l.Y < mostAbove*marks {
 			see(l.Y)
 		}
 	}
@@ -339,10 +376,10 @@ const (
 const headroom = 1.22
 
 // forestFrom finds the scale of a figure of ratios.
-func forestFrom(of answer.Figure) figure {
-	f := figure{Kind: figureForest, Title: of.Title, Note: of.Note, Bottom: 30, Wide: true}
+func forestFrom(content answer.Figure) figure {
+	f := figure{Kind: figureForest, Title: content.Title, Note: content.Note, Bottom: 30, Wide: true}
 	low, high := 1.0, 1.0
-	for i, r := range of.Ratios {
+	for i, r := range content.Ratios {
 		class := cmp.Or(string(r.Class), classDevice)
 		f.Marks = append(f.Marks, mark{Series: i, Name: r.Name, X: r.X, Y: float64(i), Low: r.Low, High: r.High, Class: class,
 			Text: r.Text})
@@ -364,35 +401,37 @@ func forestFrom(of answer.Figure) figure {
 		}
 	}
 	scale := logScale(low, high)
-	f.X = axis{Label: of.X.Label, Log: true, Low: scale.low, High: scale.high,
+	f.X = axis{Label: content.X.Label, Log: true, Low: scale.low, High: scale.high,
 		Ticks: valueTicks(scale.logSteps(6), func(v float64) string { return units.Significant(v) + "x" })}
 	f.Y.High, f.Height = float64(len(f.Names)), 46*len(f.Names)
 	return f
 }
 
 // figureFrom finds the scales of a figure, and the places of its words. ok is false where it has no mark.
-func figureFrom(of answer.Figure, shared axes) (f figure, ok bool) {
-	if len(of.Ratios) > 0 {
-		return forestFrom(of), true
+func figureFrom(content answer.Figure, shared axes) (f figure, ok bool) {
+	if len(content.Ratios) > 0 {
+		return forestFrom(content), true
 	}
-	f = figure{Kind: cmp.Or(of.Kind, answer.Lines), Title: of.Title, Note: of.Note, Stack: of.Stack, Height: overHeight,
-		Bottom: 40, Wide: of.Wide, Nameless: of.Small, Each: of.Each, Unit: of.Unit, StripLabel: of.Strip.Label}
+	f = figure{Kind: cmp.Or(content.Kind, answer.Lines), Title: content.Title, Note: content.Note, Stack: content.Stack,
+		Height: overHeight,
+		Bottom: 40, Wide: content.Wide, Nameless: content.Small, Each: content.Each, Unit: content.Unit,
+		StripLabel: content.Strip.Label}
 	switch {
-	case of.Small:
+	case content.Small:
 		f.Height = rowHeight
-	case f.Kind == answer.Bars, f.Kind != answer.Lines && of.Y.Log:
+	case f.Kind == answer.Bars, f.Kind != answer.Lines && content.Y.Log:
 		f.Height = tallHeight
 	case f.Kind != answer.Lines:
 		f.Height = longHeight
-	case of.Wide:
+	case content.Wide:
 		f.Height = wideHeight
 	}
-	for _, x := range of.Along {
+	for _, x := range content.Along {
 		f.Xs = append(f.Xs, rounded(x))
 	}
-	for i, s := range of.Series {
+	for i, s := range content.Series {
 		if s.Curve != nil {
-			f.Curves = append(f.Curves, curveFrom(of, i))
+			f.Curves = append(f.Curves, curveFrom(content, i))
 		}
 		for _, m := range s.Marks {
 			if f.Kind == answer.Bars {
@@ -405,61 +444,61 @@ func figureFrom(of answer.Figure, shared axes) (f figure, ok bool) {
 	if len(f.Marks)+len(f.Curves) == 0 {
 		return f, false
 	}
-	f.Y = yAxis(of, shared)
+	f.Y = yAxis(content, shared)
 	if f.Kind == answer.Bars {
-		for _, s := range of.Series {
+		for _, s := range content.Series {
 			f.addName(s.Name)
 		}
-		f.Wide = of.Wide || len(of.Series) > mostNarrow
+		f.Wide = content.Wide || len(content.Series) > mostNarrow
 		return f, true
 	}
-	f.X = xAxis(of, shared)
+	f.X = xAxis(content, shared)
 	x := f.scale(f.X)
-	for _, b := range of.Bands {
+	for _, b := range content.Bands {
 		ground := band{Class: string(b.Class), X: &b.X, Y: b.Y, Curve: b.Series, Text: b.Text}
 		if b.Y != nil && b.X == [2]float64{} {
 			ground.X = nil
 		}
 		f.Bands = append(f.Bands, ground)
 		if b.Word != "" {
-			right := x.at(b.X[0]) > 45
+			right := x.position(b.X[0]) > 45
 			f.Notes = append(f.Notes, note{Class: string(b.Class), X: b.X[0], Top: labelRow, Word: b.Word, Before: right,
 				Behind: !right})
 		}
 	}
-	for _, l := range of.Levels {
+	for _, l := range content.Levels {
 		if l.Y > f.Y.High {
 			continue
 		}
 		f.Bands = append(f.Bands, band{Class: string(l.Class), Y: &[2]float64{l.Y, l.Y}, Text: l.Text})
 		f.Notes = append(f.Notes, note{Class: string(l.Class), X: f.X.High, Y: l.Y, Down: -6, Before: true, Word: l.Word})
 	}
-	for _, n := range of.Notes {
+	for _, n := range content.Notes {
 		one := note{Class: string(n.Class), X: n.X, Y: n.Y, Down: noteDown, Word: n.Word, Text: n.Text}
 		if n.Top {
 			one.X, one.Top, one.Behind = f.X.Low, labelRow, true
 		}
 		f.Notes = append(f.Notes, one)
 	}
-	for _, g := range of.Guides {
+	for _, g := range content.Guides {
 		f.Guides = append(f.Guides, guide{Class: string(g.Class), Text: g.Text, Y: g.Y, Word: g.Word, Below: g.Below})
 	}
-	if len(of.Strip.Parts) > 0 {
+	if len(content.Strip.Parts) > 0 {
 		f.Bottom += stripRoom
-		f.Strip = stretches(of, f.X)
+		f.Strip = stretches(content, f.X)
 	}
 	return f, true
 }
 
 // curveFrom returns the curve of a series of a figure. Repeats are of one colour.
-func curveFrom(of answer.Figure, i int) curve {
-	s := of.Series[i]
+func curveFrom(content answer.Figure, i int) curve {
+	s := content.Series[i]
 	c := curve{Series: i, Name: s.Name, Note: s.Note, Faint: s.Faint}
 	switch {
-	case of.Kind == answer.Repeats:
+	case content.Kind == answer.Repeats:
 		c.Series = 0
-	case of.Colours != nil:
-		c.Series = slotOf(of.Colours, s.Name)
+	case content.Colours != nil:
+		c.Series = slotOf(content.Colours, s.Name)
 	}
 	for _, y := range s.Curve {
 		c.Y = append(c.Y, rounded(y))
@@ -468,66 +507,66 @@ func curveFrom(of answer.Figure, i int) curve {
 }
 
 // timeAxis is the x axis of curves. It names round numbers where the figure names none.
-func timeAxis(of answer.Axis) axis {
-	named, text := of.Named, of.Tick
+func timeAxis(spec answer.Axis) axis {
+	named, text := spec.Named, spec.Tick
 	if named == nil {
-		for _, at := range linearScale((of.To - of.From) / linearRoom).steps(5) {
-			named = append(named, of.From+at)
+		for _, at := range linearScale((spec.To - spec.From) / linearRoom).steps(5) {
+			named = append(named, spec.From+at)
 		}
 	}
 	if text == nil {
 		text = units.Exact
 	}
-	return axis{Label: of.Label, Low: of.From, High: of.To, Says: of.Says, Ticks: valueTicks(named, text)}
+	return axis{Label: spec.Label, Low: spec.From, High: spec.To, Says: spec.Says, Ticks: valueTicks(named, text)}
 }
 
 // xAxis is the axis of what was chosen.
-func xAxis(of answer.Figure, shared axes) axis {
-	if len(of.Along) > 0 {
-		return timeAxis(of.X)
+func xAxis(content answer.Figure, shared axes) axis {
+	if len(content.Along) > 0 {
+		return timeAxis(content.X)
 	}
-	xs, log := of.Xs(), of.X.Log
-	if name := of.X.Shared; name != "" {
+	xs, log := content.Xs(), content.X.Log
+	if name := content.X.Shared; name != "" {
 		xs, log = slices.Clone(shared.xs[name]), shared.log[name]
 		slices.Sort(xs)
 		xs = slices.Compact(xs)
 	}
 	low, high := xs[0], xs[len(xs)-1]
-	a := axis{Label: of.X.Label, Log: log, Low: low - (high-low)/20, High: high + (high-low)/20}
+	a := axis{Label: content.X.Label, Log: log, Low: low - (high-low)/20, High: high + (high-low)/20}
 	if log {
 		room := math.Pow(high/low, 0.05)
 		a.Low, a.High = low/room, high*room
 	}
-	a.Ticks = valueTicks(xs, of.X.Of.Short)
+	a.Ticks = valueTicks(xs, content.X.Of.Short)
 	return a
 }
 
 // yAxis finds the scale of the values of a figure.
-func yAxis(of answer.Figure, shared axes) axis {
-	low, high := reach(of)
-	if of.Y.Log {
+func yAxis(content answer.Figure, shared axes) axis {
+	low, high := reach(content)
+	if content.Y.Log {
 		s := logScale(low, high)
-		return axis{Label: of.Y.Label, Log: true, Low: s.low, High: s.high,
-			Ticks: valueTicks(s.readableSteps(6), of.Y.Of.Short)}
+		return axis{Label: content.Y.Label, Log: true, Low: s.low, High: s.high,
+			Ticks: valueTicks(s.readableSteps(6), content.Y.Of.Short)}
 	}
-	if all := shared.reach[of.Y.Shared]; len(all) > 0 {
+	if all := shared.reach[content.Y.Shared]; len(all) > 0 {
 		high = sharedReach(all)[slices.Index(all, high)]
 	}
-	s := linearScale(cmp.Or(of.Y.To, high))
-	text, ticks := of.Y.Tick, 5
+	s := linearScale(cmp.Or(content.Y.To, high))
+	text, ticks := content.Y.Tick, 5
 	if text == nil {
-		text = of.Y.Of.Short
+		text = content.Y.Of.Short
 	}
 	switch {
-	case of.Small:
+	case content.Small:
 		ticks = 3
-	case len(of.Along) > 0 || of.Kind == answer.Bars:
+	case len(content.Along) > 0 || content.Kind == answer.Bars:
 		ticks = 4
 	}
-	a := axis{Label: of.Y.Label, High: s.high, Ticks: valueTicks(s.steps(ticks), text)}
+	a := axis{Label: content.Y.Label, High: s.high, Ticks: valueTicks(s.steps(ticks), text)}
 	named := func(b answer.Band) bool { return b.Word != "" }
 	top := func(n answer.Note) bool { return n.Top }
-	if len(of.Guides) > 0 || slices.ContainsFunc(of.Bands, named) || slices.ContainsFunc(of.Notes, top) {
+	if len(content.Guides) > 0 || slices.ContainsFunc(content.Bands, named) || slices.ContainsFunc(content.Notes, top) {
 		a.High = drawable(high) * headroom
 	}
 	return a
@@ -535,31 +574,32 @@ func yAxis(of answer.Figure, shared axes) axis {
 
 // stretches are those of a strip: each from halfway to the x before to halfway to the next, and at the
 // ends as far as on the other side. Neighbours of one class are one.
-func stretches(of answer.Figure, on axis) (all []segment) {
-	xs := of.Xs()
+func stretches(content answer.Figure, on axis) (segments []segment) {
+	xs := content.Xs()
 	s := figure{}.scale(on)
-	between := func(a, b float64) float64 { return on.between(float64(s.at(a)+s.at(b)) / 200) }
-	for _, p := range of.Strip.Parts {
+	between := func(a, b float64) float64 { return on.between(float64(s.position(a)+s.position(b)) / 200) }
+	for _, p := range content.Strip.Parts {
 		i := slices.Index(xs, p.X)
-		one := segment{From: on.Low, To: on.High, Class: string(p.Class), Word: p.Word, Text: p.Text}
+		stretch := segment{From: on.Low, To: on.High, Class: string(p.Class), Word: p.Word, Text: p.Text}
 		if i > 0 {
-			one.From = between(xs[i-1], p.X)
+			stretch.From = between(xs[i-1], p.X)
 		}
 		if i < len(xs)-1 {
-			one.To = between(p.X, xs[i+1])
+			stretch.To = between(p.X, xs[i+1])
 		}
 		switch {
 		case i == 0:
-			one.From = on.between(max(0, float64(2*s.at(p.X)-s.at(one.To))/100))
+			stretch.From = on.between(max(0, float64(2*s.position(p.X)-s.position(stretch.To))/100))
 		case i == len(xs)-1:
-			one.To = on.between(min(1, float64(2*s.at(p.X)-s.at(one.From))/100))
+			stretch.To = on.between(min(1, float64(2*s.position(p.X)-s.position(stretch.From))/100))
 		}
-		if last := len(all) - 1; last >= 0 && all[last].Class == one.Class && all[last].To == one.From {
-			all[last].To = one.To
-			all[last].Text += "; " + one.Text
+		if last := len(segments) - 1; last >= 0 && segments[last].Class == stretch.Class &&
+			segments[last].To == stretch.From {
+			segments[last].To = stretch.To
+			segments[last].Text += "; " + stretch.Text
 			continue
 		}
-		all = append(all, one)
+		segments = append(segments, stretch)
 	}
-	return all
+	return segments
 }

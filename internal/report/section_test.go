@@ -9,19 +9,19 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	answer "plimsoll/internal/section"
 )
 
 // What the verdict is drawn from is shown first.
 func TestSectionOfTheVerdictIsFirst(t *testing.T) {
-	all := answers([]fact.Finding{
+	sections := answers([]fact.Finding{
 		{Kind: fact.KindRecommendation, Why: "b"}, {Why: "a", Section: &answer.Section{Title: "a"}},
 		{Why: "b", Section: &answer.Section{Title: "b"}}, {Why: "c"},
 	})
-	if len(all) != 2 || all[0].Title != "b" || all[1].Title != "a" {
-		t.Errorf("%+v", all)
+	if len(sections) != 2 || sections[0].Title != "b" || sections[1].Title != "a" {
+		t.Errorf("%+v", sections)
 	}
 }
 
@@ -61,21 +61,21 @@ func TestSectionIsDrawn(t *testing.T) {
 		if err := Terminal(&out, run, findings, TerminalOptions{Width: width}); err != nil {
 			t.Fatal(err)
 		}
-		said := out.String()
+		printed := out.String()
 		for _, want := range []string{"What is asked\n", "1.90 ms", "p99: how long most take", "and no trial of others",
 			"\n  - beside it\n  ! mind\n", "  ▁█  from 1 to 5\n"} {
-			if !strings.Contains(said, want) {
-				t.Errorf("in %d columns, it does not say %q:\n%s", width, want, said)
+			if !strings.Contains(printed, want) {
+				t.Errorf("in %d columns, it does not say %q:\n%s", width, want, printed)
 			}
 		}
-		if strings.Contains(said, "folded") || !covered(findings, "disk", "part") {
-			t.Errorf("parts are for pages, and covered:\n%s", said)
+		if strings.Contains(printed, "folded") || !covered(findings, "disk", "part") {
+			t.Errorf("parts are for pages, and covered:\n%s", printed)
 		}
-		if strings.Contains(said, "11.8 to 13.2k") != fits || strings.Contains(said,
+		if strings.Contains(printed, "11.8 to 13.2k") != fits || strings.Contains(printed,
 			"left out to fit the terminal: range") == fits {
-			t.Errorf("in %d columns:\n%s", width, said)
+			t.Errorf("in %d columns:\n%s", width, printed)
 		}
-		for line := range strings.Lines(said) {
+		for line := range strings.Lines(printed) {
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width {
 				t.Errorf("%d columns of %d: %s", n, width, line)
 			}
@@ -113,8 +113,8 @@ func TestSparklines(t *testing.T) {
 	}
 }
 
-// over is a section with one figure of so many numbers, of which the last may be missing.
-func over(rate float64, gone bool, numbers ...float64) *answer.Section {
+// sectionOver is a section with one figure of so many numbers, of which the last may be missing.
+func sectionOver(rate float64, gone bool, numbers ...float64) *answer.Section {
 	f := answer.Figure{Title: "all", X: answer.Axis{Of: answer.Count, Shared: "numbers"},
 		Y:     answer.Axis{Of: answer.Count, Shared: "rate"},
 		Strip: answer.Strip{Label: "like"}, Series: make([]answer.Series, 2)}
@@ -131,9 +131,9 @@ func over(rate float64, gone bool, numbers ...float64) *answer.Section {
 	return &answer.Section{Title: "over", Figures: []answer.Figure{f}}
 }
 
-func drawnOf(all ...*answer.Section) (drawn []figure) {
+func drawnOf(sections ...*answer.Section) (drawn []figure) {
 	var findings []fact.Finding
-	for _, s := range all {
+	for _, s := range sections {
 		findings = append(findings, fact.Finding{Section: s})
 	}
 	for _, s := range pageSections(&result.Run{}, answers(findings)) {
@@ -144,7 +144,7 @@ func drawnOf(all ...*answer.Section) (drawn []figure) {
 
 // Axes that figures share have all numbers, and one end where values are near.
 func TestSharedAxes(t *testing.T) {
-	f := drawnOf(over(100, false, 1, 2, 4), over(60, false, 1, 3, 5), over(1, false, 2, 4))
+	f := drawnOf(sectionOver(100, false, 1, 2, 4), sectionOver(60, false, 1, 3, 5), sectionOver(1, false, 2, 4))
 	for i, one := range f {
 		if one.X.Low != f[0].X.Low || one.X.High != f[0].X.High || len(one.X.Ticks) != 5 {
 			t.Errorf("figure %d has the axis %+v", i, one.X)
@@ -159,7 +159,7 @@ func TestSharedAxes(t *testing.T) {
 // factors too; nothing is said of what was not measured.
 func TestStrip(t *testing.T) {
 	for name, f := range map[string]figure{
-		"near": drawnOf(over(1, false, 1, 2, 3, 4, 8))[0], "far": drawnOf(over(1, false, 1, 2, 8, 64))[0],
+		"near": drawnOf(sectionOver(1, false, 1, 2, 3, 4, 8))[0], "far": drawnOf(sectionOver(1, false, 1, 2, 8, 64))[0],
 	} {
 		if f.X.Log != (name == "far") {
 			t.Errorf("%s: logarithmic %t", name, f.X.Log)
@@ -175,7 +175,7 @@ func TestStrip(t *testing.T) {
 			t.Errorf("%s: %+v", name, f.Strip)
 		}
 	}
-	f := drawnOf(over(1, true, 1, 2, 4, 6, 8))[0]
+	f := drawnOf(sectionOver(1, true, 1, 2, 4, 6, 8))[0]
 	if end := f.Strip[len(f.Strip)-1].To; math.Abs(end-7) > 1e-9 {
 		t.Errorf("what 6 is like is drawn up to %g", end)
 	}
@@ -186,7 +186,7 @@ func TestStrip(t *testing.T) {
 
 // Words have their places, and what would make marks flat is left out.
 func TestWordsOfFigures(t *testing.T) {
-	s := over(100, false, 1, 2, 4)
+	s := sectionOver(100, false, 1, 2, 4)
 	f := &s.Figures[0]
 	f.Bands = []answer.Band{{Class: answer.Carries, X: [2]float64{4, 4}, Word: "here"}}
 	f.Levels = []answer.Level{{Class: answer.Limit, Y: 120, Word: "limit"}, {Y: 1000, Word: "far"}}
@@ -196,13 +196,13 @@ func TestWordsOfFigures(t *testing.T) {
 	if drawn.Y.High < 120*headroom || len(drawn.Bands) != 2 {
 		t.Errorf("up to %g, %+v", drawn.Y.High, drawn.Bands)
 	}
-	var said []string
+	var places []string
 	for _, n := range drawn.Draw().Notes {
-		said = append(said, fmt.Sprintf("%s %s %d", n.Word, n.Anchor, n.DY))
+		places = append(places, fmt.Sprintf("%s %s %d", n.Word, n.Anchor, n.DY))
 	}
-	slices.Sort(said)
+	slices.Sort(places)
 	const want = "bend middle 24, here end 14, limit end -6, none start 14, would be end 30"
-	if got := strings.Join(said, ", "); got != want {
+	if got := strings.Join(places, ", "); got != want {
 		t.Errorf("in the plot stand %s", got)
 	}
 }

@@ -26,9 +26,9 @@ type scale struct {
 	log       bool
 }
 
-// at places v, clamped to the ends of the scale. What is not a number is
+// position places v, clamped to the ends of the scale. What is not a number is
 // placed at the low end.
-func (s scale) at(v float64) percent {
+func (s scale) position(v float64) percent {
 	low, high := s.low, s.high
 	if s.log {
 		low, high, v = math.Log(low), math.Log(high), math.Log(v)
@@ -42,7 +42,7 @@ func (s scale) at(v float64) percent {
 // span is the extent of a line from low to high.
 type span struct{ From, To percent }
 
-func (s scale) span(low, high float64) span { return span{s.at(low), s.at(high)} }
+func (s scale) span(low, high float64) span { return span{s.position(low), s.position(high)} }
 
 // Length is the width of the span.
 func (s span) Length() percent { return s.To - s.From }
@@ -131,12 +131,12 @@ func (s scale) decades(most int, format func(float64) string) []tick {
 // logSteps gives the powers of ten on a logarithmic scale, every one or, when
 // they would crowd, every second or third. A scale that holds fewer than two
 // gets 1, 2 and 5 times each.
-func (s scale) logSteps(most int) []float64 {
+func (s scale) logSteps(limit int) []float64 {
 	first, last := math.Ceil(math.Log10(s.low)), math.Floor(math.Log10(s.high))
 	if last-first < 1 {
-		return s.fineLogSteps(most)
+		return s.fineLogSteps(limit)
 	}
-	step := math.Ceil((last - first + 1) / float64(most))
+	step := math.Ceil((last - first + 1) / float64(limit))
 	var values []float64
 	for e := first; e <= last; e += step {
 		values = append(values, math.Pow(10, e))
@@ -153,12 +153,12 @@ func (s scale) readableSteps(most int) []float64 {
 	return s.logSteps(most)
 }
 
-func (s scale) fineLogSteps(most int) []float64 {
+func (s scale) fineLogSteps(limit int) []float64 {
 	var values []float64
 	for e := math.Floor(math.Log10(s.low)); e <= math.Log10(s.high); e++ {
 		for _, m := range []float64{1, 2, 5} {
 			v := m * math.Pow(10, e)
-			if v >= s.low && v <= s.high && len(values) < most {
+			if v >= s.low && v <= s.high && len(values) < limit {
 				values = append(values, v)
 			}
 		}
@@ -167,7 +167,7 @@ func (s scale) fineLogSteps(most int) []float64 {
 }
 
 func (s scale) tick(v float64, format func(float64) string) tick {
-	t := tick{At: s.at(v), Anchor: "middle", Label: format(v)}
+	t := tick{At: s.position(v), Anchor: "middle", Label: format(v)}
 	switch {
 	case t.At < 6:
 		t.Anchor = "start"

@@ -10,16 +10,18 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/instances"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/timeseries"
 	"plimsoll/internal/finding/traced"
+	"plimsoll/internal/finding/workloads"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 	answer "plimsoll/internal/section"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 )
 
 // TerminalOptions tell what the terminal can show.
@@ -49,11 +51,9 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 		t.short(points, opt.Dir)
 		return out.Flush()
 	}
-	t.tables(points, len(t.run.Ran()))
+	tables := t.tables(points, len(t.run.Ran()))
 	t.draw(answers(t.findings))
-	t.legend(slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
-		return t.hasOwnSection(p.Workload)
-	}))
+	t.legend(tables)
 	if s := traced.Section(t.run, points); s != nil {
 		t.draw([]*answer.Section{s})
 	}
@@ -85,12 +85,12 @@ var ofLatency = regexp.MustCompile(`\b(latency|latencies|p50|p99)\b`)
 
 // untraced says of a verdict on latency that trials were to be traced and were not.
 func (t *terminal) untraced() {
-	for _, verdict := range t.of(fact.KindRecommendation) {
+	for _, verdict := range t.findingsOf(fact.KindRecommendation) {
 		text := verdict.Title
 		if r := verdict.Recommendation; r != nil {
 			text = strings.Join([]string{r.Headline, r.Use, r.Avoid, r.Next, r.Reason}, " ")
 		}
-		for _, f := range t.of(fact.KindCaveat) {
+		for _, f := range t.findingsOf(fact.KindCaveat) {
 			if f.Case == "untraced" && concerns(f, verdict) && ofLatency.MatchString(text) {
 				t.text("  ", "  ", f.Title+".", t.style.warn)
 				t.reasons("  ", f.Why, t.style.dim)
@@ -111,11 +111,7 @@ func (t *terminal) short(points []fact.Point, dir string) {
 		}
 	}
 	t.draw(drawn)
-	if names := t.tables(points, shortTables-len(drawn)); len(names) > 0 {
-		t.legend(slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
-			return !slices.Contains(names, p.Workload)
-		}))
-	}
+	t.legend(t.tables(points, shortTables-len(drawn)))
 	t.problems()
 	if dir != "" {
 		t.section("To see more")
@@ -124,16 +120,23 @@ func (t *terminal) short(points []fact.Point, dir string) {
 	}
 }
 
-// tables prints what was measured: a table for each workload or mix that no other table has, the first ones. It
-// returns the names of those that have one.
-func (t *terminal) tables(points []fact.Point, most int) (names []string) {
+// tables prints what was measured: a table for each workload or mix that no other section has, the first ones. It
+// returns their sections.
+func (t *terminal) tables(points []fact.Point, limit int) []*answer.Section {
+	var mixes []result.Workload
 	for _, w := range ran(t.run) {
-		if len(names) < most && !t.skippedByBudget(w.Name) && !t.hasOwnSection(w.Name) {
-			t.workload(w, points)
-			names = append(names, w.Name)
+		if len(mixes) < limit && !t.skippedByBudget(w.Name) && !t.hasOwnSection(w.Name) {
+			mixes = append(mixes, w)
 		}
 	}
-	return names
+	points = slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
+		return !slices.ContainsFunc(mixes, func(w result.Workload) bool { return w.Name == p.Workload })
+	})
+	sections := workloads.Sections(t.run, mixes, points, t.findings)
+	for i, s := range sections {
+		t.workload(s, mixes[i].Name)
+	}
+	return sections
 }
 
 // copied prints what is made to be copied, which is not wrapped.
@@ -204,11 +207,14 @@ func (t *terminal) heading(dir string) {
 		}
 	}
 	if len(t.run.Imported) > 0 {
-		s = fmt.Sprintf("%s, imported from %s: measured by other programs, and nothing of it was checked",
+		s = fmt.Sprintf("%s, imported from %s: measured by other programs, and not checked against a device",
 			counted(len(t.run.Trials), "trial"), counted(len(t.run.Imported), "file"))
 		if n[result.TrialFailed] > 0 {
 			s += fmt.Sprintf("; %d failed", n[result.TrialFailed])
 		}
+	} else if len(t.run.Pooled) > 0 {
+		s += fmt.Sprintf(" in %s: %s", counted(len(t.run.Pooled), "run"),
+			strings.Join(plural.Words(t.run.Pooled, func(r result.PooledRun) string { return r.ID }), ", "))
 	} else if t.run.Finished.After(t.run.Started) {
 		s += " in " + units.Elapsed(t.run.Finished.Sub(t.run.Started).Seconds())
 	}
@@ -227,9 +233,14 @@ func (t *terminal) heading(dir string) {
 	if ended := timeseries.TrialsEnded(t.run); ended != "" {
 		t.text("", "", "Trials stopped: "+ended, t.style.plain)
 	}
-	switch t.run.Status {
-	case result.RunComplete:
+	if t.run.Status == result.RunComplete {
 		return
+	}
+	if len(t.run.Pooled) > 0 {
+		t.line(t.style.warn("Not complete: one of the runs is under way, or was interrupted."))
+		return
+	}
+	switch t.run.Status {
 	case result.RunRunning:
 		t.line(t.style.warn("Not complete: it is under way, or was cut off. To go on once it is cut off:"))
 	default:
@@ -241,14 +252,14 @@ func (t *terminal) heading(dir string) {
 	t.line("  " + t.run.Again("run", "--resume", dir))
 }
 
-// of gives the findings of a kind, in their order.
-func (t *terminal) of(kind fact.Kind) []fact.Finding {
+// findingsOf gives the findings of a kind, in their order.
+func (t *terminal) findingsOf(kind fact.Kind) []fact.Finding {
 	return slices.DeleteFunc(slices.Clone(t.findings), func(f fact.Finding) bool { return f.Kind != kind })
 }
 
 // list prints the sentences of the findings of a kind.
 func (t *terminal) list(kind fact.Kind, title string) {
-	for i, f := range t.of(kind) {
+	for i, f := range t.findingsOf(kind) {
 		if i == 0 {
 			t.section(title)
 		}
@@ -259,12 +270,13 @@ func (t *terminal) list(kind fact.Kind, title string) {
 // scaling prints what mixes do together, over the number of their instances, where the verdict
 // is not drawn from it: that was said.
 func (t *terminal) scaling() {
-	all := slices.DeleteFunc(t.of(fact.KindScaling), func(f fact.Finding) bool { return isBehind(t.findings, f) })
-	if len(all) == 0 {
+	scalings := slices.DeleteFunc(t.findingsOf(fact.KindScaling),
+		func(f fact.Finding) bool { return isBehind(t.findings, f) })
+	if len(scalings) == 0 {
 		return
 	}
 	t.section("What instances do together")
-	for _, f := range all {
+	for _, f := range scalings {
 		t.text("  - ", "    ", f.Title, t.style.plain)
 		t.reasons("    ", f.Why, t.style.dim)
 	}
@@ -280,15 +292,15 @@ func isBehind(findings []fact.Finding, f fact.Finding) bool {
 // illusions explains each stack that memory answered for once, whatever the
 // number of workloads.
 func (t *terminal) illusions() {
-	all := t.of(fact.KindIllusion)
-	if len(all) == 0 {
+	found := t.findingsOf(fact.KindIllusion)
+	if len(found) == 0 {
 		return
 	}
 	t.section("Served from memory")
-	slices.SortStableFunc(all, func(a, b fact.Finding) int { return slices.Compare(a.Stacks, b.Stacks) })
-	for i, f := range all {
+	slices.SortStableFunc(found, func(a, b fact.Finding) int { return slices.Compare(a.Stacks, b.Stacks) })
+	for i, f := range found {
 		t.text("  - ", "    ", f.Title, t.style.warn)
-		if last := i+1 == len(all); last || !slices.Equal(f.Stacks, all[i+1].Stacks) {
+		if last := i+1 == len(found); last || !slices.Equal(f.Stacks, found[i+1].Stacks) {
 			t.text("    ", "    ", f.Why, t.style.dim)
 		}
 	}
@@ -299,7 +311,7 @@ func (t *terminal) illusions() {
 // differ is not worth a line here.
 func (t *terminal) siblings() {
 	var shown, level int
-	for _, f := range t.of(fact.KindComparison) {
+	for _, f := range t.findingsOf(fact.KindComparison) {
 		switch {
 		case f.Effect != nil && f.Effect.Baseline == t.run.Experiment.Baseline:
 			continue
@@ -318,24 +330,20 @@ func (t *terminal) siblings() {
 	}
 }
 
-// problems tells what was not measured, each reason once; of limits that did not hold; and of instances
-// that died.
+// problems shows what was not measured, limits that did not hold, and instances that died: each reason once.
 func (t *terminal) problems() {
-	for i, f := range t.of(fact.KindMissing) {
+	for i, f := range t.findingsOf(fact.KindMissing) {
 		if i == 0 {
 			t.section("Not measured")
 		}
 		t.text("  - ", "    ", f.Title, t.style.warn)
 		t.text("    ", "    ", f.Why, t.style.plain)
 	}
-	if !slices.ContainsFunc(t.mixed, func(p instances.Point) bool { return len(p.Notes) > 0 }) {
-		return
-	}
-	t.section("Problems")
-	for _, p := range t.mixed {
-		for _, n := range p.Notes {
-			t.text("  - ", "    ", p.Name()+": "+n.String(), t.style.warn)
+	for i, problem := range instances.Problems(t.mixed) {
+		if i == 0 {
+			t.section("Problems")
 		}
+		t.text("  - ", "    ", problem, t.style.warn)
 	}
 }
 

@@ -33,20 +33,20 @@ func TestTerminalOverInstances(t *testing.T) {
 		}
 		return out.String()
 	}
-	said := print(160)
+	printed := print(160)
 	for _, want := range []string{
-		"\nHow many instances of C this host carries\n  ! every number here: loop device, so compare ratios: " +
+		"\nHow many instances of C the scaled-down host carries\n  ! every number here: loop device, so compare ratios: " +
 			"absolute numbers are not the disk's\n",
 		"▂▄▇█▃  together, 1.51k to 7.35k/s with 1 to 8\n", "▁▁▂▃█  p99, 655 µs to 91.8 ms",
 		"  memory  valley\n", "  load line, knee\n", "here: the load line; knee: more instances",
 	} {
-		if n := strings.Count(said, want); n != 1 {
-			t.Errorf("it says %q %d times:\n%s", want, n, said)
+		if n := strings.Count(printed, want); n != 1 {
+			t.Errorf("it says %q %d times:\n%s", want, n, printed)
 		}
 	}
 	for _, not := range []string{"C-1:", "\nC-4", "ops/s"} {
-		if strings.Contains(said, not) {
-			t.Errorf("it says %q:\n%s", not, said)
+		if strings.Contains(printed, not) {
+			t.Errorf("it says %q:\n%s", not, printed)
 		}
 	}
 	narrow := print(80)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"flag"
@@ -12,8 +13,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 	answer "plimsoll/internal/section"
 	"plimsoll/internal/units"
@@ -91,7 +92,7 @@ func TestTerminalPutsTheVerdictFirst(t *testing.T) {
 		Title: "The host was not quiet: others did 40% of the I/O on vda", Why: "Measure again."})
 	for _, color := range []bool{false, true} {
 		got := terminalText(t, run, findings, TerminalOptions{Width: 80, Color: color})
-		at := -1
+		position := -1
 		for _, want := range []string{"Verdict", "Likely: use", "- Use: xfs-volume", "- Avoid: btrfs",
 			"- Check next: in about 6 minutes", "\n      plimsoll run --resume 20260512-093000-quick-4f1c --budget +6m\n",
 			"Only likely, because it cannot be", "The host was not quiet", "RR: randread",
@@ -99,10 +100,10 @@ func TestTerminalPutsTheVerdictFirst(t *testing.T) {
 			"plimsoll help words", "Behind the verdict", "Measure again.", "Fastest honest stack", "Served from memory",
 			"Environment"} {
 			next := strings.Index(got, want)
-			if next <= at {
+			if next <= position {
 				t.Fatalf("%q is not found behind what comes before it, in colour %t:\n%s", want, color, got)
 			}
-			at = next
+			position = next
 		}
 		if n := strings.Count(got, "★ xfs-volume "); n != 2 {
 			t.Errorf("the stack of the verdict is marked in %d tables of 2:\n%s", n, got)
@@ -164,13 +165,13 @@ func TestReportsNameTheirTest(t *testing.T) {
 		findings := finding.All(run)
 		var page bytes.Buffer
 		must(t, HTML(&page, run, findings, PageOptions{}))
-		for what, text := range map[string]string{
+		for format, text := range map[string]string{
 			"page": page.String(), "terminal": terminalText(t, run, findings, TerminalOptions{Width: 120}),
 			"short terminal": terminalText(t, run, findings, TerminalOptions{Width: 120, Short: true}),
 		} {
 			text = oneLine(text)
 			if strings.Contains(text, "paired test") != setups || strings.Contains(text, "Mann-Whitney") == setups {
-				t.Errorf("in setups is %t, but the %s names another test: %s", setups, what, text)
+				t.Errorf("in setups is %t, but the %s names another test: %s", setups, format, text)
 			}
 		}
 	}
@@ -276,7 +277,7 @@ func TestTerminalTagsMarks(t *testing.T) {
 		}
 	}
 	got := terminalText(t, run, nil, TerminalOptions{Width: 120})
-	for _, want := range []string{"  xfs [S] ", "  ext4 [L] ", "[L] loop device", "[S] shared directory"} {
+	for _, want := range []string{"  xfs [D] ", "  ext4 [L] ", "[L] loop device", "[D] shared directory"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the report lacks %q:\n%s", want, got)
 		}
@@ -361,7 +362,6 @@ func TestTerminalNumbers(t *testing.T) {
 		{units.Range(11800, 13178), "11.8 to 13.2k"}, {units.Range(850, 990), "850 to 990"},
 		{units.Range(980, 1020), "980 to 1,020"}, {units.Range(780, 12300), "0.780 to 12.3k"}, {units.Range(0, 0), "0 to 0"},
 		{units.Range(1.2e6, 1.31e6), "1.20 to 1.31M"},
-		{timesText(0.359), "0.36x"}, {timesText(2.664), "2.7x"}, {timesText(12.34), "12x"}, {timesText(0.00123), "0.0012x"},
 		{units.Compact(12345), "12,345"}, {units.Compact(99.9), "99.9"}, {units.Compact(99.99), "100"},
 		{units.Compact(0.0014), "0.00140"},
 	} {
@@ -379,6 +379,7 @@ func TestJSON(t *testing.T) {
 	must(t, JSON(&b, run, nil))
 	var got struct {
 		Run      map[string]any
+		Tables   []map[string]any
 		Findings []fact.Finding
 	}
 	d := json.NewDecoder(&b)
@@ -400,24 +401,28 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// The ratio to the baseline is of the metric that a row ranks by: what p99 does stands in no column of rates.
-func TestRatioIsOfTheRowsMetric(t *testing.T) {
-	p := fact.Point{Stack: "xfs", Workload: "RR", Metric: "IOPS", Source: string(result.SourceDevice)}
-	effect := func(metric string, ratio float64) fact.Finding {
-		e := &fact.Effect{Metric: metric, Subject: "xfs", Baseline: "raw", Ratio: ratio, Differs: true}
-		return fact.Finding{Workload: "RR", Effect: e}
+// Columns of a terminal that has ASCII alone line up, where cells have letters that become several.
+func TestTableOfASCIILinesUp(t *testing.T) {
+	var out bytes.Buffer
+	w := bufio.NewWriter(&out)
+	term := newTerminal(w, TerminalOptions{ASCII: true})
+	term.run = &result.Run{}
+	rows := []tableRow{
+		{cells: []string{"a", "10", "end"}, paint: strings.Clone},
+		{cells: []string{"a long na…", "9 ±1", "end"}, paint: strings.Clone},
 	}
-	for want, findings := range map[string][]fact.Finding{
-		"":      {effect("p99", 3)},
-		"0.50x": {effect("p99", 3), effect("IOPS", 0.5)},
-	} {
-		text := &terminal{run: &result.Run{Experiment: result.Experiment{Baseline: "raw"}}, findings: findings}
-		if got := text.versusBaseline(p); got != want {
-			t.Errorf("the terminal has %q, not %q", got, want)
-		}
-		page := againstBaseline("raw", p, findings)
-		if (page == nil) != (want == "") || page != nil && page.Text != want {
-			t.Errorf("the page has %+v, not %q", page, want)
-		}
+	term.table([]column{{head: "stack", left: true}, {head: "µs"}, {head: "last", left: true}}, rows)
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	want := "" +
+		"  stack            us  last\n" +
+		"  a                10  end\n" +
+		"  a long na...  9 +-1  end\n"
+	if got := out.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if rows[1].cells[0] != "a long na…" {
+		t.Errorf("the caller's cells became %q", rows[1].cells)
 	}
 }

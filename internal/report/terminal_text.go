@@ -12,18 +12,18 @@ import (
 // style paints text, or leaves it as it is when false.
 type style bool
 
-func (s style) paint(code, text string) string {
-	if !s || text == "" {
+func (s style) paint(by printable.Style, text string) string {
+	if !s {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return by.Paint(text)
 }
 
 func (s style) plain(text string) string { return text }
-func (s style) bold(text string) string  { return s.paint("1", text) }
-func (s style) dim(text string) string   { return s.paint("2", text) }
-func (s style) good(text string) string  { return s.paint("1;32", text) }
-func (s style) warn(text string) string  { return s.paint("33", text) }
+func (s style) bold(text string) string  { return s.paint(printable.Bold, text) }
+func (s style) dim(text string) string   { return s.paint(printable.Dim, text) }
+func (s style) good(text string) string  { return s.paint(printable.BoldGreen, text) }
+func (s style) warn(text string) string  { return s.paint(printable.Yellow, text) }
 
 // line prints a line that holds nothing but what is printable.
 func (t *terminal) line(text string) { fmt.Fprintln(t.out, t.spelled(strings.TrimRight(text, " "))) }
@@ -43,6 +43,16 @@ func (t *terminal) spelled(text string) string {
 		}
 		return r
 	}, asciiFor.Replace(text))
+}
+
+// spelledCells returns the cells of a row in letters that the terminal has, which may be more than the cells have:
+// widths are taken of these. It returns nil for a row without cells.
+func (t *terminal) spelledCells(cells []string) []string {
+	var all []string
+	for _, cell := range cells {
+		all = append(all, t.spelled(cell))
+	}
+	return all
 }
 
 // section begins a part of the report.

@@ -1,11 +1,10 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
@@ -14,8 +13,8 @@ import (
 // verdict prints what a run says in one sentence, and what to do about it. The
 // numbers and tests behind it stand below the tables.
 func (t *terminal) verdict() {
-	all := t.of(fact.KindRecommendation)
-	for i, f := range all {
+	verdicts := t.findingsOf(fact.KindRecommendation)
+	for i, f := range verdicts {
 		switch {
 		case i > 0:
 		case t.run.Status == result.RunComplete:
@@ -42,8 +41,8 @@ func (t *terminal) verdict() {
 		t.text("  ", "  ", r.Reason, t.style.warn)
 	}
 	// What others did is among the reasons of a verdict that is only likely.
-	for _, f := range t.of(fact.KindNeighbours) {
-		if !saysSo(all, f) {
+	for _, f := range t.findingsOf(fact.KindNeighbours) {
+		if !saysSo(verdicts, f) {
 			t.text("  ", "  ", f.Title+".", t.style.warn)
 		}
 	}
@@ -72,8 +71,9 @@ func saysSo(verdicts []fact.Finding, neighbours fact.Finding) bool {
 
 // behind prints what the verdict was drawn from.
 func (t *terminal) behind() {
-	verdicts, others, noise := t.of(fact.KindRecommendation), t.of(fact.KindNeighbours), t.of(fact.KindNoise)
-	if len(verdicts)+len(others)+len(noise) == 0 {
+	verdicts, neighbors, noise := t.findingsOf(fact.KindRecommendation), t.findingsOf(fact.KindNeighbours),
+		t.findingsOf(fact.KindNoise)
+	if len(verdicts)+len(neighbors)+len(noise) == 0 {
 		return
 	}
 	t.section("Behind the verdict")
@@ -83,7 +83,7 @@ func (t *terminal) behind() {
 			t.text("  Mind: ", "  ", strings.Join(f.Caveats, "; "), t.style.warn)
 		}
 	}
-	for _, f := range others {
+	for _, f := range neighbors {
 		t.reasons("  ", f.Why, t.style.plain)
 	}
 	for _, f := range noise {
@@ -114,19 +114,6 @@ func (t *terminal) indent(stack string) string {
 	return "  "
 }
 
-// noiseText says how far apart equal things came out under a workload; "" when
-// the run does not tell.
-func noiseText(findings []fact.Finding, workload string) string {
-	for _, f := range findings {
-		for _, n := range f.Noise {
-			if said := n.Line(); n.Workload == workload && said != "" {
-				return said
-			}
-		}
-	}
-	return ""
-}
-
 // placed is a run without the copies that it brought up to know its noise, which are no stack that anybody can take.
 // Its trials are on the stacks of their tenants where these have their own.
 func placed(run *result.Run) *result.Run {
@@ -150,11 +137,6 @@ func placed(run *result.Run) *result.Run {
 func placeOf(run *result.Run, stack, mix string) string {
 	m, _ := run.Mix(mix)
 	return strings.Join(m.Places(stack), " + ")
-}
-
-// mergedIn says what the percentiles of a point are of.
-func mergedIn(run *result.Run) string {
-	return fmt.Sprintf("from the merged histograms of a %[1]s, then the median of %[1]ss", run.RepeatUnit())
 }
 
 // wordsHint is where words are explained.

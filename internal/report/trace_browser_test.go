@@ -39,12 +39,12 @@ func longTrace() *iotrace.Account {
 		d := &a.Devices[i]
 		seconds := d.Seconds
 		d.Seconds = nil
-		for at := range int64(3600) {
-			if at/600 == 3 {
+		for second := range int64(3600) {
+			if second/600 == 3 {
 				continue
 			}
-			s := seconds[at%int64(len(seconds))]
-			s.At, s.Depth = at, 20+10*math.Sin(float64(at)/200)
+			s := seconds[second%int64(len(seconds))]
+			s.At, s.Depth = second, 20+10*math.Sin(float64(second)/200)
 			d.Seconds = append(d.Seconds, s)
 		}
 	}

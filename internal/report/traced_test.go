@@ -23,28 +23,28 @@ func TestBreakdownMarksClose(t *testing.T) {
 	if len(s.Figures) != 4 { // RR, RW, and both directions of MIX
 		t.Fatalf("%d figures", len(s.Figures))
 	}
-	over := 0
+	negative := 0
 	for _, f := range s.Figures {
 		for i := range f.X.Names {
-			at := 0.0
+			end := 0.0
 			for _, m := range f.Marks {
 				switch {
 				case m.X != float64(i):
-				case m.Class != "residue" && m.Y == at && m.From < at: // a part below 0
-					at = m.From
+				case m.Class != "residue" && m.Y == end && m.From < end: // a part below 0
+					end = m.From
 				case m.Class != "residue":
-					if m.From != at {
-						t.Errorf("%s: from %v, want %v", m.Text, m.From, at)
+					if m.From != end {
+						t.Errorf("%s: from %v, want %v", m.Text, m.From, end)
 					}
-					at = m.Y
-				case m.Y == at: // the parts take more
-					over++
-					if m.From >= at || !strings.Contains(m.Text, "residue -") {
-						t.Errorf("%s: %v to %v over parts that end at %v", m.Text, m.From, m.Y, at)
+					end = m.Y
+				case m.Y == end: // the parts take more
+					negative++
+					if m.From >= end || !strings.Contains(m.Text, "residue -") {
+						t.Errorf("%s: %v to %v over parts that end at %v", m.Text, m.From, m.Y, end)
 					}
 				default:
-					if m.From != at || m.Y <= m.From || !strings.Contains(m.Text, "residue +") {
-						t.Errorf("%s: %v to %v on parts that end at %v", m.Text, m.From, m.Y, at)
+					if m.From != end || m.Y <= m.From || !strings.Contains(m.Text, "residue +") {
+						t.Errorf("%s: %v to %v on parts that end at %v", m.Text, m.From, m.Y, end)
 					}
 				}
 				if m.Y > f.Y.High {
@@ -53,8 +53,8 @@ func TestBreakdownMarksClose(t *testing.T) {
 			}
 		}
 	}
-	if over != 2 {
-		t.Errorf("%d residues are below 0, want those of btrfs-nodatacow under two workloads", over)
+	if negative != 2 {
+		t.Errorf("%d residues are below 0, want those of btrfs-nodatacow under two workloads", negative)
 	}
 }
 

@@ -34,11 +34,11 @@ func TestVariedMixesHaveNoSections(t *testing.T) {
 	if err := Terminal(&text, run, finding.All(run), TerminalOptions{Width: 100}); err != nil {
 		t.Fatal(err)
 	}
-	for name, said := range map[string]string{"page": page.String(), "terminal": text.String()} {
-		if regexp.MustCompile(`(<h[1-6][^>]*>|\n)C-5\.memory`).MatchString(said) {
+	for name, output := range map[string]string{"page": page.String(), "terminal": text.String()} {
+		if regexp.MustCompile(`(<h[1-6][^>]*>|\n)C-5\.memory`).MatchString(output) {
 			t.Errorf("the %s has a section of a mix that the run added", name)
 		}
-		if !strings.Contains(oneLine(said), "20% less memory costs 41%") {
+		if !strings.Contains(oneLine(output), "20% less memory costs 41%") {
 			t.Errorf("the %s does not show what memory is worth", name)
 		}
 	}
@@ -47,7 +47,7 @@ func TestVariedMixesHaveNoSections(t *testing.T) {
 // No finding speaks of such a mix but the one on what limits are worth; its trials are exported as all are.
 func TestVariedMixesAreOneFinding(t *testing.T) {
 	run := runtest.Tell(t, limitsVaried)
-	of := 0
+	found := 0
 	for _, f := range finding.All(run) {
 		text, err := json.Marshal(f)
 		if err != nil {
@@ -58,11 +58,11 @@ func TestVariedMixesAreOneFinding(t *testing.T) {
 			t.Errorf("%s speaks of mixes that the run added: %v", f.ID, speaks)
 		}
 		if speaks {
-			of++
+			found++
 		}
 	}
-	if of != 1 {
-		t.Errorf("%d findings speak of them", of)
+	if found != 1 {
+		t.Errorf("%d findings speak of them", found)
 	}
 	rows := map[string]int{}
 	for _, r := range export.Rows(run) {

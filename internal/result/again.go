@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func (r *Run) Again(args ...string) string {
 func (r *Run) NameForResume() string {
 	for i, word := range r.Command {
 		flag, value, joined := strings.Cut(word, "=")
-		if !slices.Contains([]string{"-o", "--output", "--out", "--resume"}, flag) {
+		if !slices.Contains([]string{"-o", "--output", "--resume"}, flag) {
 			continue
 		}
 		if joined {
@@ -53,4 +54,34 @@ func (r *Run) Repeat() string {
 		words = append([]string{"sudo"}, words...)
 	}
 	return printable.Command(words...)
+}
+
+// Another returns the command line of one more run, with other words in place of some of the flags, for a person to
+// copy; "" of a run that no command line made. It has a seed and a directory of its own.
+func (r *Run) Another(replaced []string, words ...string) string {
+	if r.ID == "" || r.Imported != nil {
+		return ""
+	}
+	command := []string{"run", cmp.Or(r.Experiment.File, r.Experiment.Name)}
+	if at := slices.Index(r.Command, "run"); at >= 0 && !slices.Contains(r.Command, "--resume") {
+		if at > 0 && r.Command[at-1] == "papers" {
+			at-- // plimsoll papers run FIGURE
+		}
+		command = dropFlags(r.Command[at:], append(replaced, "-o", "--output", "--seed")...)
+	}
+	return r.Again(append(command, words...)...)
+}
+
+// dropFlags returns the words of a command line without some of its flags and their values.
+func dropFlags(words []string, flags ...string) (kept []string) {
+	for i := 0; i < len(words); i++ {
+		flag, _, joined := strings.Cut(words[i], "=")
+		switch {
+		case !slices.Contains(flags, flag):
+			kept = append(kept, words[i])
+		case !joined:
+			i++
+		}
+	}
+	return kept
 }

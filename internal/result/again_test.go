@@ -14,7 +14,7 @@ func TestNameForResume(t *testing.T) {
 		"plimsoll run --resume c --budget +5m":      "c",
 		"plimsoll run quick --budget 5m --output":   "quick-1",
 		"plimsoll run quick --other-output x":       "quick-1",
-		"plimsoll run quick --out d --budget 5m":    "d",
+		"plimsoll run quick --output d --budget 5m": "d",
 		"plimsoll run --resume=e-2 -- plimsoll-run": "e-2",
 	} {
 		r := &Run{ID: "quick-1", Command: strings.Fields(command)}

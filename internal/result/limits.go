@@ -2,11 +2,14 @@ package result
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"plimsoll/internal/field"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/units"
 )
 
@@ -24,6 +27,22 @@ type Limits struct {
 	IOWeight int64 `json:"io_weight,omitempty"`
 	// IOLatency is the latency of I/O for which the kernel slows down the others on a device.
 	IOLatency time.Duration `json:"io_latency_ns,omitempty"`
+}
+
+// mostQuoted is how many letters an error repeats of a text that may be another user's.
+const mostQuoted = 250
+
+// UnmarshalJSON reads limits. Runs and plans come from other people, and their processors end up in settings of
+// services: a list that is none is an error.
+func (l *Limits) UnmarshalJSON(text []byte) error {
+	type plain Limits
+	if err := json.Unmarshal(text, (*plain)(l)); err != nil {
+		return err
+	}
+	if l.CPUSet != "" && !field.IsProcessorSet(l.CPUSet) {
+		return fmt.Errorf("cpuset %q is no list of processors, such as 0-3,8", printable.Shorten(l.CPUSet, mostQuoted))
+	}
+	return nil
 }
 
 // WithoutDevices returns l without what it sets on devices.
@@ -51,22 +70,23 @@ type HostOverrides struct {
 // Empty reports whether the command line changes no limit.
 func (h HostOverrides) Empty() bool { return !h.None && h.Limits.None() && len(h.Lifted) == 0 }
 
-// With returns l with each limit that others sets in place of its own.
-func (l Limits) With(others Limits) Limits {
+// With returns l with each limit that overrides sets in place of its own.
+func (l Limits) With(overrides Limits) Limits {
 	return Limits{
-		CPUs: cmp.Or(others.CPUs, l.CPUs), CPUSet: cmp.Or(others.CPUSet, l.CPUSet),
-		Pinned:      cmp.Or(others.Pinned, l.Pinned),
-		MemoryBytes: cmp.Or(others.MemoryBytes, l.MemoryBytes),
-		Read:        l.Read.with(others.Read), Write: l.Write.with(others.Write), IO: l.IO.with(others.IO),
-		IOWeight: cmp.Or(others.IOWeight, l.IOWeight), IOLatency: cmp.Or(others.IOLatency, l.IOLatency),
+		CPUs: cmp.Or(overrides.CPUs, l.CPUs), CPUSet: cmp.Or(overrides.CPUSet, l.CPUSet),
+		Pinned:      cmp.Or(overrides.Pinned, l.Pinned),
+		MemoryBytes: cmp.Or(overrides.MemoryBytes, l.MemoryBytes),
+		Read:        l.Read.override(overrides.Read), Write: l.Write.override(overrides.Write),
+		IO:       l.IO.override(overrides.IO),
+		IOWeight: cmp.Or(overrides.IOWeight, l.IOWeight), IOLatency: cmp.Or(overrides.IOLatency, l.IOLatency),
 	}
 }
 
-// with returns r with each limit that others sets in place of its own.
-func (r Rate) with(others Rate) Rate {
+// override returns r with each limit that overrides sets in place of its own.
+func (r Rate) override(overrides Rate) Rate {
 	return Rate{
-		BytesPerSecond:      cmp.Or(others.BytesPerSecond, r.BytesPerSecond),
-		OperationsPerSecond: cmp.Or(others.OperationsPerSecond, r.OperationsPerSecond),
+		BytesPerSecond:      cmp.Or(overrides.BytesPerSecond, r.BytesPerSecond),
+		OperationsPerSecond: cmp.Or(overrides.OperationsPerSecond, r.OperationsPerSecond),
 	}
 }
 

@@ -14,6 +14,10 @@ type Measurement struct {
 	UserCPU    float64     `json:"user_cpu"`   // share of one core, mean over jobs, 0 to 1
 	SystemCPU  float64     `json:"system_cpu"` // share of one core, mean over jobs, 0 to 1
 
+	// RateOnly reports that a rate, and latencies perhaps, are all that is known of operations, as of an imported point:
+	// Seconds and counts are made of the rate, and errors are unknown.
+	RateOnly bool `json:"rate_only,omitempty"`
+
 	// Notes are reasons to doubt the measurement, for people: "the load generator was itself the bottleneck: ...".
 	Notes []string `json:"notes,omitempty"`
 
@@ -117,26 +121,36 @@ func (m *Measurement) SetOperation(o Operation) {
 	m.Operations[i] = o
 }
 
-// ScaledRates returns a copy in which the rate of every operation is multiplied by by.
-func (m Measurement) ScaledRates(by float64) Measurement {
+// ScaledRates returns a copy in which the rate of every operation is multiplied by factor.
+func (m Measurement) ScaledRates(factor float64) Measurement {
 	m.Operations = slices.Clone(m.Operations)
 	for i := range m.Operations {
-		m.Operations[i].Rate *= by
+		m.Operations[i].Rate *= factor
 	}
 	return m
 }
 
-// IOs returns the number of completed operations of all kinds.
+// Counted returns the operations that sums and percentiles of the whole measurement are of: all of them. Of a workload
+// that reads and writes blocks they leave fsyncs out, which make earlier writes durable and are no further I/Os: fio
+// counts them apart, too.
+func (m Measurement) Counted() []Operation {
+	if m.Operation(Read).isEmpty() && m.Operation(Write).isEmpty() {
+		return m.Operations
+	}
+	return slices.DeleteFunc(slices.Clone(m.Operations), func(o Operation) bool { return o.Name == Fsync })
+}
+
+// IOs returns the number of completed operations, see Counted.
 func (m Measurement) IOs() (n uint64) {
-	for _, o := range m.Operations {
+	for _, o := range m.Counted() {
 		n += o.Count
 	}
 	return n
 }
 
-// IOPS returns the rate of operations of all kinds, per second.
+// IOPS returns the rate of operations per second, see Counted.
 func (m Measurement) IOPS() (rate float64) {
-	for _, o := range m.Operations {
+	for _, o := range m.Counted() {
 		rate += o.Rate
 	}
 	return rate
@@ -148,32 +162,43 @@ const newOrder = "new-order"
 // TPMC returns tpmC, TPC-C's new-order transactions per minute (clause 5.4); 0 for other workloads.
 func (m Measurement) TPMC() float64 { return 60 * m.Operation(newOrder).Rate }
 
-// BytesPerSecond returns the bandwidth of operations of all kinds.
+// BytesPerSecond returns the bandwidth of operations, see Counted.
 func (m Measurement) BytesPerSecond() (rate float64) {
-	for _, o := range m.Operations {
+	for _, o := range m.Counted() {
 		rate += o.BytesPerSecond
 	}
 	return rate
 }
 
-// Latency returns the merged latencies of all operations for a stage.
-func (m Measurement) Latency(stage Stage) hist.Histogram {
-	all := make([]hist.Histogram, len(m.Operations))
-	for i, o := range m.Operations {
-		all[i] = o.Latency[stage]
+// Latency returns the merged latencies of operations for a stage, see Counted and mergeLatencies.
+func (m Measurement) Latency(stage Stage) hist.Histogram { return mergeLatencies(stage, m.Counted()) }
+
+// mergeLatencies merges the latencies of operations for a stage. The result is empty if the latencies of one of them
+// are unknown, since the rest would not be those of all operations.
+func mergeLatencies(stage Stage, operations []Operation) hist.Histogram {
+	var histograms []hist.Histogram
+	for _, o := range operations {
+		l := o.Latency[stage]
+		switch {
+		case l.Count > 0:
+			histograms = append(histograms, l)
+		case o.Count > 0:
+			return hist.Histogram{}
+		}
 	}
-	return hist.Merge(all...)
+	return hist.Merge(histograms...)
 }
 
 // Together sums up measurements of instances that ran at the same time: counts and rates are added, histograms are
 // merged, CPU shares are averaged, and the longest time is taken.
-func Together(all ...*Measurement) (sum Measurement) {
+func Together(measurements ...*Measurement) (sum Measurement) {
 	parts := map[string][]Operation{}
 	var names []string
-	for _, m := range all {
+	for _, m := range measurements {
 		sum.Seconds = max(sum.Seconds, m.Seconds)
-		sum.UserCPU += m.UserCPU / float64(len(all))
-		sum.SystemCPU += m.SystemCPU / float64(len(all))
+		sum.UserCPU += m.UserCPU / float64(len(measurements))
+		sum.SystemCPU += m.SystemCPU / float64(len(measurements))
+		sum.RateOnly = sum.RateOnly || m.RateOnly
 		sum.Notes = append(sum.Notes, m.Notes...)
 		for _, o := range m.Operations {
 			if parts[o.Name] == nil {
@@ -190,7 +215,6 @@ func Together(all ...*Measurement) (sum Measurement) {
 
 func addOperations(name string, parts []Operation) Operation {
 	sum := Operation{Name: name}
-	latencies := map[Stage][]hist.Histogram{}
 	for _, o := range parts {
 		sum.Count += o.Count
 		sum.Errors += o.Errors
@@ -199,16 +223,11 @@ func addOperations(name string, parts []Operation) Operation {
 		sum.Bytes += o.Bytes
 		sum.Rate += o.Rate
 		sum.BytesPerSecond += o.BytesPerSecond
-		for stage, h := range o.Latency {
-			latencies[stage] = append(latencies[stage], h)
+		for stage := range o.Latency {
+			if _, merged := sum.Latency[stage]; !merged {
+				sum.setLatency(stage, mergeLatencies(stage, parts))
+			}
 		}
-	}
-	for stage, all := range latencies {
-		merged := hist.Merge(all...)
-		if slices.ContainsFunc(all, func(h hist.Histogram) bool { return h.Count > 0 && h.Bins.IsEmpty() }) {
-			merged.Bins = hist.Bins{} // of some instances alone, it would tell of them alone
-		}
-		sum.setLatency(stage, merged)
 	}
 	return sum
 }

@@ -2,6 +2,7 @@ package result
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -15,7 +16,8 @@ import (
 func TestTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := anyMeasurement().Draw(t, "a"), anyMeasurement().Draw(t, "b")
-		b.SetOperation(Operation{Name: "update", Count: 3, Errors: 1, Rate: 0.5})
+		b.SetOperation(Operation{Name: "update", Count: 3, Errors: 1, Rate: 0.5, Latency: map[Stage]hist.Histogram{
+			Submission: latencyOf(2, 3), Completion: latencyOf(20, 3), Total: latencyOf(22, 3)}})
 		sum := Together(&a, &b)
 		if sum.IOs() != a.IOs()+b.IOs() || math.Abs(sum.IOPS()-a.IOPS()-b.IOPS()) > 1e-6*sum.IOPS() ||
 			sum.Seconds != max(a.Seconds, b.Seconds) {
@@ -25,7 +27,7 @@ func TestTogether(t *testing.T) {
 			t.Fatalf("updates of one of both are %+v", u)
 		}
 		for _, stage := range Stages {
-			want := hist.Merge(a.Latency(stage), b.Latency(stage))
+			want := Measurement{Operations: slices.Concat(a.Operations, b.Operations)}.Latency(stage)
 			if got := sum.Latency(stage); got.Count != want.Count || got.Bins != want.Bins || got.MaxNS != want.MaxNS {
 				t.Fatalf("%s: %d latencies, up to %d ns; want %d, %d", stage, got.Count, got.MaxNS, want.Count, want.MaxNS)
 			}
@@ -33,16 +35,51 @@ func TestTogether(t *testing.T) {
 	})
 }
 
+// latencyOf is n latencies of one length.
+func latencyOf(ns, n uint64) hist.Histogram {
+	return hist.Histogram{Count: n, MeanNS: float64(ns), MinNS: ns, MaxNS: ns,
+		Bins: hist.Pack([]hist.Bin{{NS: ns, Count: n}})}
+}
+
+// Fsyncs of a workload on blocks are in no sum and no percentile of its reads and writes; those on files are.
+func TestFsyncsAreCountedApart(t *testing.T) {
+	kind := func(name string, rate float64, ns uint64) Operation {
+		return Operation{Name: name, Count: 10, Rate: rate, Latency: map[Stage]hist.Histogram{Total: latencyOf(ns, 10)}}
+	}
+	blocks := Measurement{Operations: []Operation{kind(Write, 892, 100), kind(Fsync, 892, 1e6)}}
+	if l := blocks.Latency(Total); blocks.IOPS() != 892 || blocks.IOs() != 10 || l.MeanNS != 100 || l.MaxNS != 100 {
+		t.Errorf("%v/s of %d, %+v", blocks.IOPS(), blocks.IOs(), l)
+	}
+	files := Measurement{Operations: []Operation{kind("create", 10, 100), kind(Fsync, 10, 300)}}
+	if l := files.Latency(Total); files.IOPS() != 20 || files.IOs() != 20 || l.MeanNS != 200 || l.MaxNS != 300 {
+		t.Errorf("%v/s of %d, %+v", files.IOPS(), files.IOs(), l)
+	}
+}
+
+// What is known of one kind of operation alone is not known of all.
+func TestLatencyOfSomeIsNotThatOfAll(t *testing.T) {
+	m := Measurement{Operations: []Operation{
+		{Name: Read, Count: 5, Latency: map[Stage]hist.Histogram{Total: latencyOf(7, 5)}},
+		{Name: Write, Count: 5, Latency: map[Stage]hist.Histogram{Total: {Count: 5, MeanNS: 9, MaxNS: 9}}}}}
+	if l := m.Latency(Total); l.MeanNS != 8 || l.Count != 10 || !l.Bins.IsEmpty() {
+		t.Errorf("without the bins of writes: %+v", l)
+	}
+	m.Operations[1].Latency = nil
+	if l := m.Latency(Total); l.Count != 0 || !l.Bins.IsEmpty() {
+		t.Errorf("without latencies of writes: %+v", l)
+	}
+}
+
 // What a trial measured is what its living instances did; a tenant has its own.
 func TestMeasuredOfInstances(t *testing.T) {
-	of := func(rate float64) *Measurement {
+	measuredAt := func(rate float64) *Measurement {
 		return &Measurement{Operations: ReadsWrites(Operation{Rate: rate}, Operation{})}
 	}
 	trial := Trial{Instances: []Instance{
-		{Index: 0, Tenant: "a", Measurement: of(100)},
-		{Index: 1, Tenant: "a", Measurement: of(50)},
+		{Index: 0, Tenant: "a", Measurement: measuredAt(100)},
+		{Index: 1, Tenant: "a", Measurement: measuredAt(50)},
 		{Index: 2, Tenant: "b", Problem: &problem.Problem{What: "killed"}},
-		{Index: 3, Tenant: "c", Measurement: of(7)},
+		{Index: 3, Tenant: "c", Measurement: measuredAt(7)},
 	}}
 	if got := trial.Measured().IOPS(); got != 157 {
 		t.Errorf("all did %v/s", got)

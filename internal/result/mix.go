@@ -35,6 +35,8 @@ type Tenant struct {
 	Limits   Limits   `json:"limits,omitzero"`
 	// the policy that set the limits, as the file names it: "cpu+mem"; "" for none
 	Policy string `json:"policy,omitempty"`
+	// each instance's share of the host by that policy, 0 to 1; 0 for an equal share
+	Share float64 `json:"share,omitempty"`
 
 	// Load is the closed-loop load on each instance; nil where the workload defines its own.
 	Load *Load `json:"load,omitempty"`
@@ -93,13 +95,13 @@ func (m Mix) Family() string {
 	if len(m.Tenants) != 1 || m.Varies != nil {
 		return ""
 	}
-	of := m.Tenants[0]
-	limits, host := of.Limits, Limits{}
-	if of.Policy != "" {
+	tenant := m.Tenants[0]
+	limits, host := tenant.Limits, Limits{}
+	if tenant.Policy != "" {
 		limits = Limits{}
 	}
 	if m.Host != nil {
 		host = *m.Host
 	}
-	return fmt.Sprint(of.Workload, "\x00", of.On, of.Policy, limits, host, of.LoadOf())
+	return fmt.Sprint(tenant.Workload, "\x00", tenant.On, tenant.Policy, limits, host, tenant.LoadOf())
 }

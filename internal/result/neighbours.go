@@ -22,7 +22,7 @@ type DiskShare struct {
 	All    IOCount `json:"all"`
 	Own    IOCount `json:"own"`    // the trial's, down to what a loop device made of it
 	Others IOCount `json:"others"` // at least
-	// the largest of the others, first the one with most I/O: commands and their control groups
+	// the largest of the others, first the one with most I/O: commands and their cgroups
 	Names []string `json:"names,omitempty"`
 }
 

@@ -8,13 +8,13 @@ import (
 // What ran is the run's mixes, and without any each workload alone, with its levels.
 func TestRan(t *testing.T) {
 	run := &Run{Workloads: []Workload{{Name: "RR", Levels: map[string]string{"bs": "4k"}}, {Name: "RW"}}}
-	all := run.Ran()
-	if len(all) != 2 || !all[0].Alone() || all[0].Tenants[0].Workload != "RR" || all[0].Levels["bs"] != "4k" {
-		t.Errorf("of workloads alone ran %+v", all)
+	mixes := run.Ran()
+	if len(mixes) != 2 || !mixes[0].Alone() || mixes[0].Tenants[0].Workload != "RR" || mixes[0].Levels["bs"] != "4k" {
+		t.Errorf("of workloads alone ran %+v", mixes)
 	}
 	run.Mixes = []Mix{{Name: "four", Tenants: []Tenant{{Name: "a", Workload: "RR", Count: 4}}}}
-	if all = run.Ran(); len(all) != 1 || all[0].Name != "four" {
-		t.Errorf("of a run with a mix ran %+v", all)
+	if mixes = run.Ran(); len(mixes) != 1 || mixes[0].Name != "four" {
+		t.Errorf("of a run with a mix ran %+v", mixes)
 	}
 }
 

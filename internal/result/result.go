@@ -46,11 +46,42 @@ type Run struct {
 
 	Regions []Region `json:"regions,omitempty"` // of the disk that stacks stood on in turn
 
-	// Points tell of each stack and workload why it got as many trials as it
+	// Looks are the numbers of rounds after which the run had ended, and was resumed: its verdict may have been seen then.
+	Looks []int `json:"looks,omitempty"`
+
+	// Points are the reasons why each stack and workload got as many trials as it
 	// did; nil for a run whose trials were all planned before it began.
 	Points []PointStop `json:"points,omitempty"`
 
 	Imported []InputFile `json:"imported,omitempty"` // where the numbers come from; nil for a run that was measured here
+
+	// Pooled are the runs that this one has the trials of, oldest first; nil for a run that was measured by itself.
+	Pooled []PooledRun `json:"pooled,omitempty"`
+}
+
+// PooledRun is a run whose trials are pooled with those of its repeats.
+type PooledRun struct {
+	ID      string    `json:"id"`
+	Started time.Time `json:"started"`
+	Seed    uint64    `json:"seed"`
+}
+
+// LooksWhenResumed returns Looks of a run that is resumed, with the rounds that it has by now: it is the same where it
+// has no more of them than at the last look.
+func (r *Run) LooksWhenResumed() []int {
+	rounds, last := 0, 0
+	for _, t := range r.Trials {
+		if t.Status == TrialDone {
+			rounds = max(rounds, t.Block)
+		}
+	}
+	if n := len(r.Looks); n > 0 {
+		last = r.Looks[n-1]
+	}
+	if rounds <= last {
+		return r.Looks
+	}
+	return append(slices.Clone(r.Looks), rounds)
 }
 
 // Stack returns the stack of that name.
@@ -113,12 +144,12 @@ func (r *Run) StackNames() []string {
 	return names
 }
 
-func byName[T any](all []T, name string, of func(T) string) (one T, ok bool) {
-	at := slices.IndexFunc(all, func(one T) bool { return of(one) == name })
-	if at < 0 {
-		return one, false
+func byName[T any](values []T, name string, nameOf func(T) string) (found T, ok bool) {
+	i := slices.IndexFunc(values, func(value T) bool { return nameOf(value) == name })
+	if i < 0 {
+		return found, false
 	}
-	return all[at], true
+	return values[i], true
 }
 
 // Done returns how many trials were done.
@@ -168,6 +199,10 @@ type Experiment struct {
 	NoControl bool `json:"no_control,omitempty"` // no twin of the baseline was to be measured
 	// every trial takes its whole time, however precise it is before
 	Fixed bool `json:"fixed,omitempty"`
+	// Operations that each instance was to make in the measured time of a trial; 0 for a time
+	Operations int64 `json:"operations,omitempty"`
+	// Data is how servers on one stack get theirs: "cloned" or "copied"; "" for cloned
+	Data string `json:"data,omitempty"`
 	// the precision to stop at: half of the 95% interval as a share of the mean
 	Target float64 `json:"target,omitempty"`
 	Trace  bool    `json:"trace,omitempty"` // trials were to be traced
@@ -193,6 +228,8 @@ type Experiment struct {
 	// how long all trials together may wait until other processes use little; 0 for a tenth of the budget
 	WaitForQuietSeconds float64 `json:"wait_for_quiet_seconds,omitempty"`
 	NoWait              bool    `json:"no_wait_for_quiet,omitempty"`
+	// difference, as a share, up to which stacks are said to be equally good; 0 for the usual one
+	Margin float64 `json:"margin,omitempty"`
 	// what the host is to carry instances for; nil for the most throughput
 	Objective *Objective `json:"objective,omitempty"`
 	// where the load of database servers was generated; nil for this host
@@ -222,8 +259,16 @@ const (
 	// another host's device: its CPU, its load and the network are part of the number
 	MarkRemote Mark = "NVMe over Fabrics"
 
-	MarkImported Mark = "imported" // measured elsewhere, by whoever wrote the files; nothing of it was checked
+	MarkImported Mark = "imported" // by the program that wrote the files; nothing of it was checked
 )
+
+// markLetters has each mark, and the letter that is short for it in tables.
+var markLetters = map[Mark]string{
+	MarkLoop: "L", MarkMemory: "M", MarkElsewhere: "S", MarkShared: "D", MarkLab: "E", MarkRemote: "F", MarkImported: "I",
+}
+
+// Letter returns the letter that is short for a mark in tables, which no other mark has; "" for a text that is none.
+func (m Mark) Letter() string { return markLetters[m] }
 
 // Stack is a device and its layers, as declared and as found on the host.
 type Stack struct {
@@ -320,7 +365,7 @@ type Environment struct {
 	CPUs           int    `json:"cpus"`         // online logical CPUs
 	Governor       string `json:"cpu_governor"` // "" when the kernel has no cpufreq
 	MemoryBytes    uint64 `json:"memory_bytes"`
-	Virtualization string `json:"virtualization"` // "none", "kvm", ...; "" when it cannot be told
+	Virtualization string `json:"virtualization"` // "none", "kvm", ...; "" when not known
 	CgroupVersion  string `json:"cgroup_version"` // "v1", "v2", "hybrid"
 	FioVersion     string `json:"fio_version"`    // "3.33"; "" for none
 	// of the dockerd that private engines are started from; "" for none

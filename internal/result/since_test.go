@@ -44,11 +44,11 @@ func anyLatency() *rapid.Generator[hist.Histogram] {
 func anyMeasurement() *rapid.Generator[Measurement] {
 	return rapid.Custom(func(t *rapid.T) Measurement {
 		seconds := float64(rapid.IntRange(1, 100000).Draw(t, "ms")) / 1000
-		direction := func(what string) Operation {
+		direction := func(name string) Operation {
 			d := Operation{
-				Count: rapid.Uint64Range(0, 1e9).Draw(t, what),
-				Latency: map[Stage]hist.Histogram{Submission: anyLatency().Draw(t, what+" slat"),
-					Completion: anyLatency().Draw(t, what+" clat"), Total: anyLatency().Draw(t, what+" lat")},
+				Count: rapid.Uint64Range(0, 1e9).Draw(t, name),
+				Latency: map[Stage]hist.Histogram{Submission: anyLatency().Draw(t, name+" slat"),
+					Completion: anyLatency().Draw(t, name+" clat"), Total: anyLatency().Draw(t, name+" lat")},
 			}
 			d.Bytes = d.Count * 4096
 			d.Rate, d.BytesPerSecond = float64(d.Count)/seconds, float64(d.Bytes)/seconds
@@ -87,22 +87,23 @@ func nearBy(a, b, unit float64) bool { return math.Abs(a-b) <= 1e-6*max(1, unit,
 func TestSinceProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		early, want := anyMeasurement().Draw(t, "early"), anyMeasurement().Draw(t, "late")
-		all := together(early, want)
-		late := all.Since(early)
-		if !nearBy(late.Seconds, want.Seconds, all.Seconds) {
+		total := together(early, want)
+		late := total.Since(early)
+		if !nearBy(late.Seconds, want.Seconds, total.Seconds) {
 			t.Fatalf("%v s, want %v", late.Seconds, want.Seconds)
 		}
-		ratio := all.Seconds / want.Seconds // what rounding grows by
+		ratio := total.Seconds / want.Seconds // what rounding grows by
 		if !nearBy(late.UserCPU, want.UserCPU, ratio) || !nearBy(late.SystemCPU, want.SystemCPU, ratio) {
 			t.Fatalf("CPU %v and %v, want %v and %v", late.UserCPU, late.SystemCPU, want.UserCPU, want.SystemCPU)
 		}
 		again := together(early, late)
-		for _, d := range []struct{ late, want, again, all, early Operation }{
-			{late.Operation(Read), want.Operation(Read), again.Operation(Read), all.Operation(Read),
+		for _, d := range []struct{ late, want, again, total, early Operation }{
+			{late.Operation(Read), want.Operation(Read), again.Operation(Read), total.Operation(Read),
 				early.Operation(Read)},
-			{late.Operation(Write), want.Operation(Write), again.Operation(Write), all.Operation(Write), early.Operation(Write)},
+			{late.Operation(Write), want.Operation(Write), again.Operation(Write), total.Operation(Write),
+				early.Operation(Write)},
 		} {
-			if d.late.Count != d.want.Count || d.late.Bytes != d.want.Bytes || d.again.Count != d.all.Count {
+			if d.late.Count != d.want.Count || d.late.Bytes != d.want.Bytes || d.again.Count != d.total.Count {
 				t.Fatalf("%d I/Os of %d bytes, want %d of %d", d.late.Count, d.late.Bytes, d.want.Count, d.want.Bytes)
 			}
 			if !nearBy(d.late.Rate, d.want.Rate, d.want.Rate*ratio) ||
@@ -111,10 +112,10 @@ func TestSinceProperties(t *testing.T) {
 			}
 			for i, l := range [][5]hist.Histogram{
 				{d.late.Latency[Submission], d.want.Latency[Submission], d.again.Latency[Submission],
-					d.all.Latency[Submission], d.early.Latency[Submission]},
+					d.total.Latency[Submission], d.early.Latency[Submission]},
 				{d.late.Latency[Completion], d.want.Latency[Completion], d.again.Latency[Completion],
-					d.all.Latency[Completion], d.early.Latency[Completion]},
-				{d.late.Latency[Total], d.want.Latency[Total], d.again.Latency[Total], d.all.Latency[Total],
+					d.total.Latency[Completion], d.early.Latency[Completion]},
+				{d.late.Latency[Total], d.want.Latency[Total], d.again.Latency[Total], d.total.Latency[Total],
 					d.early.Latency[Total]},
 			} {
 				checkSince(t, i, l[0], l[1], l[2], l[3], l[4])
@@ -123,12 +124,13 @@ func TestSinceProperties(t *testing.T) {
 	})
 }
 
-func checkSince(t *rapid.T, i int, late, want, again, all, early hist.Histogram) {
+func checkSince(t *rapid.T, i int, late, want, again, total, early hist.Histogram) {
 	if late.Count != want.Count || late.Bins != want.Bins {
 		t.Fatalf("latency %d: %d in %v, want %d in %v", i, late.Count, late.Bins, want.Count, want.Bins)
 	}
-	if again.Count != all.Count || again.Bins != all.Bins {
-		t.Fatalf("latency %d: early and late have %d in %v, all %d in %v", i, again.Count, again.Bins, all.Count, all.Bins)
+	if again.Count != total.Count || again.Bins != total.Bins {
+		t.Fatalf("latency %d: early and late have %d in %v, all %d in %v",
+			i, again.Count, again.Bins, total.Count, total.Bins)
 	}
 	if late.Count == 0 {
 		if !reflect.DeepEqual(late, hist.Histogram{}) {
@@ -136,8 +138,8 @@ func checkSince(t *rapid.T, i int, late, want, again, all, early hist.Histogram)
 		}
 		return
 	}
-	grows := all.MeanNS * float64(all.Count) / float64(late.Count)
-	if !nearBy(late.MeanNS, want.MeanNS, grows) || !nearBy(again.MeanNS, all.MeanNS, grows) {
+	grows := total.MeanNS * float64(total.Count) / float64(late.Count)
+	if !nearBy(late.MeanNS, want.MeanNS, grows) || !nearBy(again.MeanNS, total.MeanNS, grows) {
 		t.Fatalf("latency %d: mean %v, want %v", i, late.MeanNS, want.MeanNS)
 	}
 	if late.MinNS != want.MinNS || late.MaxNS != want.MaxNS {
@@ -148,7 +150,7 @@ func checkSince(t *rapid.T, i int, late, want, again, all, early hist.Histogram)
 
 // The exact extremes are kept as long as they may be of the time since.
 func TestSinceKeepsExactExtremes(t *testing.T) {
-	all := hist.Histogram{Count: 5, MeanNS: 100, MinNS: 17, MaxNS: 991,
+	total := hist.Histogram{Count: 5, MeanNS: 100, MinNS: 17, MaxNS: 991,
 		Bins: hist.Pack([]hist.Bin{{NS: 20, Count: 3}, {NS: 1000, Count: 2}})}
 	for _, c := range []struct {
 		early    []hist.Bin
@@ -159,12 +161,12 @@ func TestSinceKeepsExactExtremes(t *testing.T) {
 		{[]hist.Bin{{NS: 20, Count: 3}}, 991, 991}, // a bin's value may lie beyond what is in it
 		{[]hist.Bin{{NS: 1000, Count: 2}}, 17, 20},
 	} {
-		if got := all.Since(hist.Histogram{Bins: hist.Pack(c.early)}); got.MinNS != c.min || got.MaxNS != c.max {
+		if got := total.Since(hist.Histogram{Bins: hist.Pack(c.early)}); got.MinNS != c.min || got.MaxNS != c.max {
 			t.Errorf("without %v: %d to %d ns, want %d to %d", c.early, got.MinNS, got.MaxNS, c.min, c.max)
 		}
 	}
-	all.MinNS = 23
-	got := all.Since(hist.Histogram{Bins: hist.Pack([]hist.Bin{{NS: 1000, Count: 2}})})
+	total.MinNS = 23
+	got := total.Since(hist.Histogram{Bins: hist.Pack([]hist.Bin{{NS: 1000, Count: 2}})})
 	if got.MinNS != 23 || got.MaxNS != 23 {
 		t.Errorf("%d to %d ns, want 23", got.MinNS, got.MaxNS)
 	}

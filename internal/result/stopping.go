@@ -12,16 +12,17 @@ type Rates struct {
 // StopReason is the rule that ended a trial, or the trials of a point.
 type StopReason string
 
-// The reasons. All but StopPrecise and StopSettled end a trial, or a point,
+// The reasons. All but StopPrecise, StopOperations and StopSettled end a trial, or a point,
 // of which less is known than was asked for.
 const (
-	StopPrecise StopReason = "precise"         // the mean is known as precisely as was asked for
-	StopMaximum StopReason = "maximum reached" // the longest time was over before it was
-	StopNever   StopReason = "never settled"   // so it was, and the rate had not become steady at all
-	StopSettled StopReason = "settled"         // every comparison that needs the point has its verdict
-	StopBudget  StopReason = "budget spent"    // the time that the user gave was over
-	StopRepeats StopReason = "repeats done"    // the most trials of a point were run
-	StopFailed  StopReason = "failed"          // its trials give no more numbers
+	StopPrecise    StopReason = "precise"         // the mean is known as precisely as was asked for
+	StopOperations StopReason = "operations done" // each instance made as many as were asked for
+	StopMaximum    StopReason = "maximum reached" // the longest time was over before it was
+	StopNever      StopReason = "never settled"   // so it was, and the rate had not become steady at all
+	StopSettled    StopReason = "settled"         // every comparison that needs the point has its verdict
+	StopBudget     StopReason = "budget spent"    // the time that the user gave was over
+	StopRepeats    StopReason = "repeats done"    // the most trials of a point were run
+	StopFailed     StopReason = "failed"          // its trials give no more numbers
 )
 
 // Stop records why a trial ended, and the precision of its mean. It is nil for trials of a fixed time.
@@ -67,6 +68,8 @@ type Preconditioning struct {
 	Kind   PreconditioningKind `json:"kind"`
 	Passes int                 `json:"passes"`
 	Bytes  int64               `json:"bytes"`
+	// ClonedBytes is the size of servers' files that share their blocks with other servers' until they are written.
+	ClonedBytes int64 `json:"cloned_bytes,omitempty"`
 	// Workload-dependent: the workload itself, round after round, until it was
 	// steady; nil when none were asked for.
 	Rounds *Rounds `json:"rounds,omitempty"`

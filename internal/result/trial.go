@@ -17,11 +17,17 @@ const (
 	TrialSkipped TrialStatus = "skipped" // not tried: the host cannot, with the reason
 )
 
+// Known reports whether s is one of the above.
+func (s TrialStatus) Known() bool {
+	return s == TrialPlanned || s == TrialDone || s == TrialFailed || s == TrialSkipped
+}
+
 // Trial is one measured run of a point: of a mix on a stack.
 type Trial struct {
-	Seq    int    `json:"seq"`   // from 1, the order of execution
-	Block  int    `json:"block"` // from 1, the random block it belongs to
-	Stack  string `json:"stack"` // "" for a mix whose tenants stand on stacks of their own
+	Seq    int    `json:"seq"`           // from 1, the order of execution
+	Block  int    `json:"block"`         // from 1, the random block it belongs to
+	Run    int    `json:"run,omitempty"` // from 1, of the Pooled runs; 0 in a run that was measured by itself
+	Stack  string `json:"stack"`         // "" for a mix whose tenants stand on stacks of their own
 	Mix    string `json:"mix"`
 	Repeat int    `json:"repeat"` // from 1
 	// of its stack, from 1: trials of one setup are not independent of each other; 0 when not known
@@ -32,7 +38,7 @@ type Trial struct {
 	Problem        *problem.Problem `json:"problem,omitempty"` // why failed or skipped
 	Started        time.Time        `json:"started,omitzero"`
 	ElapsedSeconds float64          `json:"elapsed_seconds,omitempty"` // wall clock, preparation and teardown included
-	Phases         []Phase          `json:"phases,omitempty"`          // of ElapsedSeconds, in their order; nil where nothing tells
+	Phases         []Phase          `json:"phases,omitempty"`          // of ElapsedSeconds, in order; nil if not known
 
 	// Instances ran at the same time; sorted by Index, nil for a trial that was not run.
 	Instances []Instance `json:"instances,omitempty"`
@@ -151,7 +157,7 @@ type Usage struct {
 	OOMKills         int     `json:"oom_kills,omitempty"`
 
 	// Means of what was sampled meanwhile; 0 where nothing was, or the kernel does not
-	// tell.
+	// report it.
 	CacheBytes int64 `json:"cache_bytes,omitempty"` // page cache charged to it
 	// memory of its programs, shared parts included: the kernel cannot reclaim it
 	FixedBytes int64   `json:"fixed_bytes,omitempty"`
@@ -196,19 +202,19 @@ func (t *Trial) OfTenant(tenant string) *Measurement {
 
 // MeasuredBy returns what those instances measured together that are wanted, as Measured does.
 func (t *Trial) MeasuredBy(wanted func(*Instance) bool) *Measurement {
-	var all []*Measurement
+	var measurements []*Measurement
 	for i := range t.Instances {
 		if m := t.Instances[i].Measurement; m != nil && wanted(&t.Instances[i]) {
-			all = append(all, m)
+			measurements = append(measurements, m)
 		}
 	}
-	switch len(all) {
+	switch len(measurements) {
 	case 0:
 		return nil
 	case 1:
-		return all[0]
+		return measurements[0]
 	}
-	together := Together(all...)
+	together := Together(measurements...)
 	return &together
 }
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"math"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 )
@@ -49,21 +49,21 @@ var DeviceUses = []DeviceUse{
 
 // usesOf returns the use of each limited resource by the instances of a cell.
 func (v *View) usesOf(host *result.Limits, c *Cell, p fact.ScalingPoint) (uses []fact.Use) {
-	shared, own := limitsOf(host, c)
+	shared, ownLimits := limitsOf(host, c)
 	add := func(of fact.Resource, used, limit float64) {
 		if limit > 0 && Finite(used) {
 			uses = append(uses, fact.Use{Resource: of, Used: used, Limit: limit, Binds: used >= atLimit*limit})
 		}
 	}
 	add(fact.Processors, p.CPUs, cmp.Or(shared.CPUs, float64(v.Run.Environment.CPUs)))
-	add(fact.OwnCPUs, p.CPUs/float64(p.Instances), own.CPUs)
-	if own.CPUs > 0 && p.Throttled >= heldBack {
+	add(fact.OwnCPUs, p.CPUs/float64(p.Instances), ownLimits.CPUs)
+	if ownLimits.CPUs > 0 && p.Throttled >= heldBack {
 		uses[len(uses)-1].Binds = true
 	}
 	for _, d := range DeviceUses {
 		limit := float64(d.Limit(shared))
-		if each := float64(d.Limit(own)) * float64(p.Instances); limit == 0 || each > 0 && each < limit {
-			limit = each
+		if together := float64(d.Limit(ownLimits)) * float64(p.Instances); limit == 0 || together > 0 && together < limit {
+			limit = together
 		}
 		used, known := c.Median(func(t *result.Trial) (float64, bool) { return DeviceRate(t, d.Counted) })
 		if known {
@@ -80,7 +80,7 @@ func (v *View) usesOf(host *result.Limits, c *Cell, p fact.ScalingPoint) (uses [
 
 // limitsOf are the limits that instances share, and those of each: as the kernel says, and
 // those of the scaled-down host as asked where nothing was read back.
-func limitsOf(host *result.Limits, c *Cell) (shared, own result.Limits) {
+func limitsOf(host *result.Limits, c *Cell) (shared, ownLimits result.Limits) {
 	t := c.Trials[0]
 	switch {
 	case t.Miniature != nil:
@@ -90,13 +90,13 @@ func limitsOf(host *result.Limits, c *Cell) (shared, own result.Limits) {
 	}
 	for i, in := range t.Instances {
 		switch {
-		case in.Limited == nil || i > 0 && in.Limited.ReadBack != own:
+		case in.Limited == nil || i > 0 && in.Limited.ReadBack != ownLimits:
 			return shared, result.Limits{} // tenants with limits that differ have no limit in common
 		case i == 0:
-			own = in.Limited.ReadBack
+			ownLimits = in.Limited.ReadBack
 		}
 	}
-	return shared, own
+	return shared, ownLimits
 }
 
 // DeviceRate returns the rate per second of the devices that hold the files, while instances were measured.
@@ -118,8 +118,8 @@ func DeviceRate(t *result.Trial, counted func(result.DeviceCounter) uint64) (per
 }
 
 // Median returns the median over setups of a value of trials. known is false if no trial has it.
-func (c *Cell) Median(of func(*result.Trial) (float64, bool)) (median float64, known bool) {
-	sample := Take(c.Trials, of)
+func (c *Cell) Median(value func(*result.Trial) (float64, bool)) (median float64, known bool) {
+	sample := Take(c.Trials, value)
 	if len(sample) == 0 {
 		return 0, false
 	}
@@ -138,33 +138,33 @@ func BindingOf(p, fewest fact.ScalingPoint) fact.Resource {
 
 // AllBinding names all that does. What does not fit into memory comes before the device, which only
 // serves it again; a limit comes before the device itself.
-func AllBinding(p, fewest fact.ScalingPoint) (all []fact.Resource) {
+func AllBinding(p, fewest fact.ScalingPoint) (binding []fact.Resource) {
 	if Outgrown(p, fewest) || p.MemoryPressure >= Starved || p.Killed > 0 {
-		all = append(all, fact.Memory)
+		binding = append(binding, fact.Memory)
 	}
 	for _, u := range p.Uses {
 		if u.Binds {
-			all = append(all, u.Resource)
+			binding = append(binding, u.Resource)
 		}
 	}
-	return all
+	return binding
 }
 
 // OwnLimits are the resources that each instance has limits on.
-func OwnLimits(host *result.Limits, c *Cell) (all []fact.Resource) {
-	_, own := limitsOf(host, c)
-	if own.CPUs > 0 {
-		all = append(all, fact.OwnCPUs)
+func OwnLimits(host *result.Limits, c *Cell) (limited []fact.Resource) {
+	_, ownLimits := limitsOf(host, c)
+	if ownLimits.CPUs > 0 {
+		limited = append(limited, fact.OwnCPUs)
 	}
-	if own.MemoryBytes > 0 {
-		all = append(all, fact.Memory)
+	if ownLimits.MemoryBytes > 0 {
+		limited = append(limited, fact.Memory)
 	}
 	for _, d := range DeviceUses {
-		if d.Limit(own) > 0 {
-			all = append(all, d.Resource)
+		if d.Limit(ownLimits) > 0 {
+			limited = append(limited, d.Resource)
 		}
 	}
-	return all
+	return limited
 }
 
 // What it takes for files to outgrow the memory.

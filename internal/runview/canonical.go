@@ -27,11 +27,11 @@ func CopyOnWriteOff(l line.Line) bool {
 }
 
 // With returns the line with the node at an index changed.
-func With(l line.Line, at int, change func(line.Node) line.Node) line.Line {
+func With(l line.Line, index int, change func(line.Node) line.Node) line.Line {
 	nodes := slices.Clone(l.Nodes)
-	n := nodes[at]
+	n := nodes[index]
 	n.Options = slices.Clone(n.Options)
-	nodes[at] = change(n)
+	nodes[index] = change(n)
 	return line.Line{Nodes: nodes}
 }
 
@@ -63,20 +63,14 @@ func Canonical(l line.Line) string {
 
 func canonicalNodes(nodes []line.Node) (out []line.Node) {
 	for _, n := range nodes {
-		n.Options = slices.Clone(n.Options)
+		byText := func(a, b line.Option) int { return strings.Compare(a.Key+"="+a.Value, b.Key+"="+b.Value) }
+		mounted := n.MountOptions()
+		slices.SortFunc(mounted, byText)
+		n = n.WithMountOptions(mounted)
 		n.Options = slices.DeleteFunc(n.Options, func(o line.Option) bool {
-			return n.Name == NodeLoop && o.Key == "direct-io" && o.Value == "on" || o.Key == "mount" && o.Value == ""
+			return n.Name == NodeLoop && o.Key == "direct-io" && o.Value == "on"
 		})
-		for i, o := range n.Options {
-			if o.Key == "mount" {
-				flags := strings.Split(o.Value, ",")
-				slices.Sort(flags)
-				n.Options[i].Value = strings.Join(flags, ",")
-			}
-		}
-		slices.SortFunc(n.Options, func(a, b line.Option) int {
-			return strings.Compare(a.Key+"="+a.Value, b.Key+"="+b.Value)
-		})
+		slices.SortFunc(n.Options, byText)
 		out = append(out, n)
 	}
 	return out

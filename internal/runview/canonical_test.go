@@ -7,13 +7,14 @@ import (
 )
 
 func TestCanonical(t *testing.T) {
-	for _, same := range [][2]string{
+	for _, pair := range [][2]string{
 		{"loop(size=1GiB, direct-io=on)", "loop(size=1GiB)"},
 		{"loop(direct-io=off,size=1GiB)", "loop(size=1GiB, direct-io=off)"},
 		{"/dev/sdb > ext4(mount=\"a,b\")", "/dev/sdb > ext4(mount=\"b,a\")"},
+		{"/dev/sdb > ext4(mount=\"\")", "/dev/sdb > ext4"},
 	} {
-		a, errA := line.Parse(same[0])
-		b, errB := line.Parse(same[1])
+		a, errA := line.Parse(pair[0])
+		b, errB := line.Parse(pair[1])
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}

@@ -3,7 +3,7 @@ package runview
 import (
 	"math"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/hist"
 	"plimsoll/internal/stats"
@@ -24,14 +24,32 @@ type Cell struct {
 	Workload  result.Workload
 	Instances int             // of all its tenants
 	Trials    []*result.Trial // done, with a measurement; never empty
-	Rates     Sample
-	IOPS      []float64 // of each setup
+	Rates     Sample          // of each setup, per second
 	Point     fact.Point
 }
 
 // Sample returns the sample of a metric over the cell's trials, all instances together.
 func (c *Cell) Sample(m Metric) Sample {
 	return m.Sample(c.Trials, "")
+}
+
+// Operations returns the fewest operations that a setup has of a percentile, and whether all setups have enough for it
+// to be known.
+func (c *Cell) Operations(percentile Metric) (fewest uint64, enough bool) {
+	enough = true
+	for i, u := range c.Rates {
+		count, known := percentile.operations(u.Trials, ofTenant(""))
+		if enough = enough && known; i == 0 || count < fewest {
+			fewest = count
+		}
+	}
+	return fewest, enough
+}
+
+// Enough reports whether every setup has operations enough for a metric to be known.
+func (c *Cell) Enough(m Metric) bool {
+	_, enough := c.Operations(m)
+	return enough
 }
 
 // Finite reports whether x is a number.
@@ -49,7 +67,7 @@ func (c *Cell) Honest() bool {
 func (c *Cell) summarise() fact.Point {
 	p := fact.Point{
 		Stack: c.Stack.Name, Workload: c.Workload.Name, Metric: IOPS,
-		Estimate: Estimate(c.IOPS), Trials: len(c.Trials), Source: string(c.source()),
+		Estimate: Estimate(c.Rates.Values()), Trials: len(c.Trials), Source: string(c.source()),
 	}
 	for _, m := range c.Stack.Marks {
 		p.Marks = append(p.Marks, string(m))

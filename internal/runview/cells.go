@@ -1,6 +1,9 @@
 package runview
 
 import (
+	"cmp"
+	"slices"
+
 	"plimsoll/internal/result"
 )
 
@@ -14,30 +17,39 @@ type Cells struct {
 // Of returns the trials of a run grouped by point. They are not copied.
 func Of(run *result.Run) Cells {
 	c := Cells{trials: map[result.Point][]*result.Trial{}}
-	var stacks, mixes []string
+	stacks, mixes := order{}, order{}
 	for _, s := range run.Stacks {
-		stacks = AddNew(stacks, s.Name)
+		stacks.add(s.Name)
 	}
 	for _, m := range run.Mixes {
-		mixes = AddNew(mixes, m.Name)
+		mixes.add(m.Name)
 	}
 	for _, w := range run.Workloads {
-		mixes = AddNew(mixes, w.Name)
+		mixes.add(w.Name)
 	}
 	for i := range run.Trials {
 		t := &run.Trials[i]
 		p := result.Point{Stack: t.Stack, Mix: t.Mix}
-		c.trials[p] = append(c.trials[p], t)
-		stacks, mixes = AddNew(stacks, t.Stack), AddNew(mixes, t.Mix)
-	}
-	for _, m := range mixes {
-		for _, s := range stacks {
-			if p := (result.Point{Stack: s, Mix: m}); c.trials[p] != nil {
-				c.points = append(c.points, p)
-			}
+		if c.trials[p] == nil {
+			c.points = append(c.points, p)
 		}
+		c.trials[p] = append(c.trials[p], t)
+		stacks.add(t.Stack)
+		mixes.add(t.Mix)
 	}
+	slices.SortFunc(c.points, func(a, b result.Point) int {
+		return cmp.Or(cmp.Compare(mixes[a.Mix], mixes[b.Mix]), cmp.Compare(stacks[a.Stack], stacks[b.Stack]))
+	})
 	return c
+}
+
+// order is the place of each name among those that were added before.
+type order map[string]int
+
+func (o order) add(name string) {
+	if _, known := o[name]; !known {
+		o[name] = len(o)
+	}
 }
 
 // Points returns the points that have trials: by mix, then by stack, in the order

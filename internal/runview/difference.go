@@ -9,7 +9,7 @@ import (
 
 // Difference describes the one thing in which two stacks differ: an option of one layer, one layer more, or another
 // view of the same file system. ok is false when they differ in more or in nothing.
-func Difference(a, b line.Line) (what string, ok bool) {
+func Difference(a, b line.Line) (difference string, ok bool) {
 	switch {
 	case len(a.Nodes) < len(b.Nodes):
 		return Added(a, b)
@@ -24,32 +24,32 @@ func Added(short, long line.Line) (string, bool) {
 	if len(long.Nodes) != len(short.Nodes)+1 {
 		return "", false
 	}
-	at := 0
-	for at < len(short.Nodes) && equalNodes(short.Nodes[at], long.Nodes[at]) {
-		at++
+	i := 0
+	for i < len(short.Nodes) && equalNodes(short.Nodes[i], long.Nodes[i]) {
+		i++
 	}
-	if at == 0 || !slices.EqualFunc(short.Nodes[at:], long.Nodes[at+1:], equalNodes) {
+	if i == 0 || !slices.EqualFunc(short.Nodes[i:], long.Nodes[i+1:], equalNodes) {
 		return "", false
 	}
-	return "the layer " + plain(long.Nodes[at]).String(), true
+	return "the layer " + plain(long.Nodes[i]).String(), true
 }
 
 // replaced returns the one node in which two lines of the same length differ.
 func replaced(a, b line.Line) (string, bool) {
-	at := -1
+	index := -1
 	for i := range a.Nodes {
 		if equalNodes(a.Nodes[i], b.Nodes[i]) {
 			continue
 		}
-		if at >= 0 {
+		if index >= 0 {
 			return "", false
 		}
-		at = i
+		index = i
 	}
-	if at < 0 {
+	if index < 0 {
 		return "", false
 	}
-	x, y := a.Nodes[at], b.Nodes[at]
+	x, y := a.Nodes[index], b.Nodes[index]
 	_, _, viewA := Split(a)
 	_, _, viewB := Split(b)
 	switch {
@@ -61,7 +61,7 @@ func replaced(a, b line.Line) (string, bool) {
 		return fmt.Sprintf("the I/O scheduler, %s or %s", x.Arg, y.Arg), true
 	case x.Name == y.Name && x.Arg == y.Arg:
 		return optionChanged(x, y)
-	case viewA == &a.Nodes[at] && viewB == &b.Nodes[at]:
+	case viewA == &a.Nodes[index] && viewB == &b.Nodes[index]:
 		return fmt.Sprintf("what the workload sees, %s or %s", x.Name, y.Name), true
 	}
 	return "", false // another file system, another device: the ranking tells
@@ -81,12 +81,12 @@ func optionChanged(x, y line.Node) (string, bool) {
 }
 
 // missingFrom returns the options that are not among others, counting repeats.
-func missingFrom(options, others []line.Option) []line.Option {
-	others = slices.Clone(others)
+func missingFrom(options, present []line.Option) []line.Option {
+	present = slices.Clone(present)
 	var out []line.Option
 	for _, o := range options {
-		if i := slices.Index(others, o); i >= 0 {
-			others = slices.Delete(others, i, i+1)
+		if i := slices.Index(present, o); i >= 0 {
+			present = slices.Delete(present, i, i+1)
 			continue
 		}
 		out = append(out, o)

@@ -1,7 +1,7 @@
 package runview
 
 import (
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/stats"
 )
 

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/workload/fio"
 )
@@ -64,13 +64,14 @@ const RoleBottom = "bottom"
 // Roles are the roles of devices, in the order of a chain.
 var Roles = []string{"top", "under", RoleBottom}
 
-// AddNew returns some with those of others that are not among them. What some is kept in is not written to.
-func AddNew[T comparable](some []T, others ...T) []T {
-	all := slices.Clip(some)
-	for _, one := range others {
-		if !slices.Contains(all, one) {
-			all = append(all, one)
+// AddNew returns the elements followed by those of added that are not among them. It does not write to the array of
+// elements.
+func AddNew[T comparable](elements []T, added ...T) []T {
+	union := slices.Clip(elements)
+	for _, element := range added {
+		if !slices.Contains(union, element) {
+			union = append(union, element)
 		}
 	}
-	return all
+	return union
 }

@@ -27,9 +27,40 @@ type Metric struct {
 	// merges marks a metric of merged measurements, such as a percentile, over the trials of one setup; others are
 	// averaged. Its value function must use only m.
 	merges bool
+
+	// percent is the percentile that the metric needs, and latency returns what it is a percentile of; 0 and nil for
+	// other metrics.
+	percent float64
+	latency func(m *result.Measurement) hist.Histogram
 }
 
-// Of returns the metric of a tenant of a trial, or of all its instances for "". ok is false when it is unknown.
+// operations returns how many operations the wanted instances of one setup's trials completed, of a percentile, and
+// whether they are enough for it to be known: it takes hist.LeastFor of them. One that an imported file printed is
+// taken as it is.
+func (m Metric) operations(trials []*result.Trial, wanted func(*result.Instance) bool) (count uint64, enough bool) {
+	if m.latency == nil {
+		return 0, true
+	}
+	for _, t := range trials {
+		l := m.latency(t.MeasuredBy(wanted))
+		if l.Bins.IsEmpty() {
+			return count, true
+		}
+		count += l.Count
+	}
+	return count, hist.Known(count, m.percent)
+}
+
+// Least returns how many operations of each setup it takes for the metric to be known; 0 where it is no percentile.
+func (m Metric) Least() uint64 {
+	if m.latency == nil {
+		return 0
+	}
+	return hist.LeastFor(m.percent)
+}
+
+// Of returns the metric of a tenant of a trial, or of all its instances for "". ok is false when it is unknown. A
+// percentile may be of too few operations, see SampleOf.
 func (m Metric) Of(t *result.Trial, tenant string) (value float64, ok bool) {
 	return m.Some(t, ofTenant(tenant))
 }
@@ -57,7 +88,7 @@ func (m Metric) Together(trials []*result.Trial, tenant string) (value float64, 
 }
 
 func (m Metric) together(trials []*result.Trial, wanted func(*result.Instance) bool) (value float64, ok bool) {
-	var all []*result.Measurement
+	var measurements []*result.Measurement
 	sum := 0.0
 	for _, t := range trials {
 		value, ok = m.Some(t, wanted)
@@ -65,12 +96,12 @@ func (m Metric) together(trials []*result.Trial, wanted func(*result.Instance) b
 			return 0, false
 		}
 		sum += value
-		all = append(all, t.MeasuredBy(wanted))
+		measurements = append(measurements, t.MeasuredBy(wanted))
 	}
-	if len(all) < 2 || !m.merges {
-		return sum / float64(len(all)), len(all) > 0
+	if len(measurements) < 2 || !m.merges {
+		return sum / float64(len(measurements)), len(measurements) > 0
 	}
-	together := result.Together(all...)
+	together := result.Together(measurements...)
 	value, ok = m.value(nil, nil, &together)
 	return value, ok && Finite(value)
 }
@@ -82,19 +113,23 @@ func (m Metric) Sample(trials []*result.Trial, tenant string) Sample {
 }
 
 // SampleOf returns the sample of those instances that are wanted. A setup with a trial whose latencies cannot be
-// merged with those of the others is left out.
+// merged with those of the others is left out. The sample is empty where a setup has too few operations for the metric:
+// those that are left would be the fast ones.
 func (m Metric) SampleOf(trials []*result.Trial, wanted func(*result.Instance) bool) Sample {
-	var all Sample
+	var sample Sample
 	for _, u := range Take(trials, func(t *result.Trial) (float64, bool) { return m.Some(t, wanted) }) {
+		if _, enough := m.operations(u.Trials, wanted); !enough {
+			return nil
+		}
 		ok := true
 		if m.merges && len(u.Trials) > 1 {
 			u.Merged, ok = m.together(u.Trials, wanted)
 		}
 		if ok {
-			all = append(all, u)
+			sample = append(sample, u)
 		}
 	}
-	return all
+	return sample
 }
 
 // The metrics. A new one is one entry more; so that --metric and comparisons have it, name it in Metrics.
@@ -120,7 +155,7 @@ var (
 	P999         = percentile("p99.9", result.Total, 99.9)
 	ServiceP99   = percentile("service-p99", result.Completion, 99)
 	TailOverMean = Metric{ID: "tail-over-mean", Name: "p99 over mean latency", Unit: "ratio", merges: true,
-		value: tailOverMean}
+		value: tailOverMean, percent: 99, latency: latencyOf(result.Total)}
 
 	DeviceReads = deviceCount("device-reads", "device reads per operation", "per operation",
 		func(d result.DeviceCounter) uint64 { return d.Reads })
@@ -171,7 +206,7 @@ func rate(_ *result.Trial, _ []result.Instance, m *result.Measurement) (float64,
 
 func bandwidth(_ *result.Trial, _ []result.Instance, m *result.Measurement) (float64, bool) {
 	v := m.BytesPerSecond()
-	return v, v >= 0
+	return v, v > 0 || v == 0 && m.IOPS() == 0 // else nothing counted the bytes
 }
 
 // weakest is the rate of the instance that got least, one that died included.
@@ -261,13 +296,13 @@ func fixedMemory(_ *result.Trial, instances []result.Instance, _ *result.Measure
 }
 
 // latencyMetric is one of the latency of a stage of all operations.
-func latencyMetric(id, name string, stage result.Stage, of func(hist.Histogram) (float64, bool)) Metric {
+func latencyMetric(id, name string, stage result.Stage, quantity func(hist.Histogram) (float64, bool)) Metric {
 	return Metric{
 		ID:   id,
 		Name: name,
 		Unit: "ns",
 		value: func(_ *result.Trial, _ []result.Instance, m *result.Measurement) (float64, bool) {
-			return of(m.Latency(stage))
+			return quantity(m.Latency(stage))
 		},
 	}
 }
@@ -276,19 +311,26 @@ func mean(h hist.Histogram) (float64, bool) { return h.MeanNS, h.Count > 0 }
 
 // percentile is one of the latency of a stage of all operations.
 func percentile(id string, stage result.Stage, percent float64) Metric {
-	return Metric{ID: id, Name: id + " latency", Unit: "ns", merges: true,
+	return Metric{ID: id, Name: id + " latency", Unit: "ns", merges: true, percent: percent, latency: latencyOf(stage),
 		value: func(_ *result.Trial, _ []result.Instance, m *result.Measurement) (float64, bool) {
 			return percentileOf(m, stage, percent)
 		}}
 }
 
+// latencyOf returns the latency of a stage of all operations of a measurement.
+func latencyOf(stage result.Stage) func(*result.Measurement) hist.Histogram {
+	return func(m *result.Measurement) hist.Histogram { return m.Latency(stage) }
+}
+
 // PercentileOf is a percentile of the latency of one operation.
 func PercentileOf(operation string, percent float64) Metric {
-	return ofOperation(fmt.Sprintf("%s p%g", operation, percent), "ns", operation,
+	m := ofOperation(fmt.Sprintf("%s p%g", operation, percent), "ns", operation,
 		func(o result.Operation, _ *result.Measurement) (float64, bool) {
-			ns, ok := hist.Percentile(o.Latency[result.Total].Bins, percent)
-			return float64(ns), ok
+			return percentileIn(o.Latency[result.Total], percent)
 		})
+	m.percent = percent
+	m.latency = func(m *result.Measurement) hist.Histogram { return m.Operation(operation).Latency[result.Total] }
+	return m
 }
 
 // RateOf is the rate of one operation.
@@ -304,8 +346,11 @@ func TimeShareOf(operation string) Metric {
 		"",
 		operation,
 		func(o result.Operation, m *result.Measurement) (float64, bool) {
-			spent, all := o.Latency[result.Total], m.Latency(result.Total)
-			share := spent.MeanNS * float64(spent.Count) / (all.MeanNS * float64(all.Count))
+			total := 0.0
+			for _, other := range m.Operations {
+				total += timeIn(other)
+			}
+			share := timeIn(o) / total
 			return share, Finite(share)
 		},
 	)
@@ -320,16 +365,38 @@ func ofOperation(
 		}}
 }
 
+// timeIn returns the nanoseconds that all operations of a kind took together.
+func timeIn(o result.Operation) float64 {
+	l := o.Latency[result.Total]
+	return l.MeanNS * float64(l.Count)
+}
+
+// percentileOf returns a percentile of a measurement's latency, see result.Measurement.Counted. One that an imported
+// file printed is that of all operations where they are of one kind.
 func percentileOf(m *result.Measurement, stage result.Stage, percent float64) (ns float64, ok bool) {
-	bins := make([]hist.Bins, len(m.Operations))
-	for i, o := range m.Operations {
-		bins[i] = o.Latency[stage].Bins
+	if whole, ok := hist.Percentile(m.Latency(stage).Bins, percent); ok {
+		return float64(whole), true
 	}
-	whole, ok := hist.Percentile(hist.MergeBins(bins...), percent)
-	if !ok {
-		return printedPercentile(m, stage, percent)
+	kinds := m.Counted()
+	if len(kinds) > 1 {
+		kinds = slices.DeleteFunc(slices.Clone(kinds), func(o result.Operation) bool { return o.Count == 0 })
 	}
-	return float64(whole), true
+	if len(kinds) != 1 {
+		return 0, false
+	}
+	return percentileIn(kinds[0].Latency[stage], percent)
+}
+
+// percentileIn returns a percentile of a latency: of its histogram, or as an imported file printed it.
+func percentileIn(l hist.Histogram, percent float64) (ns float64, ok bool) {
+	if whole, ok := hist.Percentile(l.Bins, percent); ok {
+		return float64(whole), true
+	}
+	at := slices.IndexFunc(l.Printed, func(q hist.Quantile) bool { return q.Percent == percent })
+	if at < 0 {
+		return 0, false
+	}
+	return float64(l.Printed[at].NS), true
 }
 
 // tailOverMean is the 99th percentile of latency as a multiple of its mean.
@@ -339,41 +406,14 @@ func tailOverMean(_ *result.Trial, _ []result.Instance, m *result.Measurement) (
 	return p99 / mean, known && ok && mean > 0
 }
 
-// printedPercentile returns a percentile as printed in an imported file. It is known only if the trial did operations
-// of one kind.
-func printedPercentile(m *result.Measurement, stage result.Stage, percent float64) (ns float64, ok bool) {
-	var of *result.Operation
-	for i, o := range m.Operations {
-		if o.Count == 0 {
-			continue
-		}
-		if of != nil {
-			return 0, false
-		}
-		of = &m.Operations[i]
-	}
-	if of == nil && len(m.Operations) == 1 {
-		of = &m.Operations[0]
-	}
-	if of == nil {
-		return 0, false
-	}
-	for _, q := range of.Latency[stage].Printed {
-		if q.Percent == percent {
-			return float64(q.NS), true
-		}
-	}
-	return 0, false
-}
-
-func perInstanceUsage(id, unit string, of func(*result.Usage) float64) Metric {
+func perInstanceUsage(id, unit string, quantity func(*result.Usage) float64) Metric {
 	return Metric{ID: id, Name: strings.ReplaceAll(id, "-", " "), Unit: unit,
 		value: func(_ *result.Trial, instances []result.Instance, _ *result.Measurement) (sum float64, ok bool) {
 			for _, in := range instances {
 				if in.Usage == nil {
 					return 0, false
 				}
-				sum += of(in.Usage)
+				sum += quantity(in.Usage)
 			}
 			return sum, true
 		}}
@@ -385,7 +425,7 @@ func fileBytes(t *result.Trial, _ []result.Instance, _ *result.Measurement) (byt
 	if p == nil || p.Kind != result.PreconditionedFile || p.Passes == 0 {
 		return 0, false
 	}
-	return float64(p.Bytes) / float64(p.Passes), true
+	return float64(p.Bytes), true // each pass writes all of them
 }
 
 // deviceBandwidth returns the bytes per second that the devices that hold the files read and wrote, while instances

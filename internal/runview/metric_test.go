@@ -11,7 +11,7 @@ import (
 
 // several is a trial of two tenants: three instances, of which one died.
 func several() *result.Trial {
-	of := func(rate float64, ns uint64) *result.Measurement {
+	measurement := func(rate float64, ns uint64) *result.Measurement {
 		h := hist.Histogram{Count: 10, MeanNS: float64(ns), MinNS: ns, MaxNS: ns,
 			Bins: hist.Pack([]hist.Bin{{NS: ns, Count: 10}})}
 		return &result.Measurement{Seconds: 1, Operations: result.ReadsWrites(
@@ -24,8 +24,8 @@ func several() *result.Trial {
 	return &result.Trial{
 		Status: result.TrialDone, Ramp: 1.5,
 		Instances: []result.Instance{
-			{Index: 0, Tenant: "a", Measurement: of(100, 1000), Usage: used(2, 1<<20)},
-			{Index: 1, Tenant: "a", Measurement: of(60, 3000), Usage: used(1, 1<<20)},
+			{Index: 0, Tenant: "a", Measurement: measurement(100, 1000), Usage: used(2, 1<<20)},
+			{Index: 1, Tenant: "a", Measurement: measurement(60, 3000), Usage: used(1, 1<<20)},
 			{Index: 2, Tenant: "b", Problem: &problem.Problem{What: "killed"}, Usage: used(1, 1<<20)},
 		},
 		Checks: []result.Honesty{{Served: []result.DeviceCounter{

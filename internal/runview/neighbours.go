@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/result"
 )
 
@@ -56,25 +56,25 @@ func Busy(others result.IOCount, seconds float64) bool {
 
 // diskUse is the sum of a disk's I/O over the trials of a stack.
 type diskUse struct {
-	all, others result.IOCount
-	seconds     float64
+	total, neighbors result.IOCount
+	seconds          float64
 }
 
 func (u diskUse) share() float64 {
-	ios, bytes := result.DiskShare{All: u.all, Others: u.others}.OthersShare()
+	ios, bytes := result.DiskShare{All: u.total, Others: u.neighbors}.OthersShare()
 	return max(ios, bytes)
 }
 
 func (u diskUse) matters() bool {
-	return Busy(u.others, u.seconds) && u.share() >= threshold.DiskShareOfOthers
+	return Busy(u.neighbors, u.seconds) && u.share() >= threshold.DiskShareOfOthers
 }
 
 // diskNeighbours returns the others' use of each disk on which it matters.
 func diskNeighbours(v *View) []fact.DiskNeighbours {
 	type met struct {
-		told  fact.DiskNeighbours
-		by    map[string]diskUse // stack
-		names map[string]int
+		facts    fact.DiskNeighbours
+		perStack map[string]diskUse
+		names    map[string]int
 	}
 	disks := map[string]*met{}
 	for _, c := range v.All() {
@@ -88,11 +88,11 @@ func diskNeighbours(v *View) []fact.DiskNeighbours {
 					d = &met{fact.DiskNeighbours{Device: s.Device, Least: 1}, map[string]diskUse{}, map[string]int{}}
 					disks[s.Device] = d
 				}
-				u := d.by[c.Stack.Name]
-				u.all, u.others = u.all.Add(s.All), u.others.Add(s.Others)
+				u := d.perStack[c.Stack.Name]
+				u.total, u.neighbors = u.total.Add(s.All), u.neighbors.Add(s.Others)
 				u.seconds += watchedSeconds(t)
-				d.by[c.Stack.Name] = u
-				d.told.AtLeast = d.told.AtLeast || s.How == result.ByCounters
+				d.perStack[c.Stack.Name] = u
+				d.facts.AtLeast = d.facts.AtLeast || s.How == result.ByCounters
 				for _, name := range s.Names {
 					d.names[name]++
 				}
@@ -101,28 +101,28 @@ func diskNeighbours(v *View) []fact.DiskNeighbours {
 	}
 	var out []fact.DiskNeighbours
 	for _, d := range disks {
-		told := d.told
+		facts := d.facts
 		for _, s := range v.Stacks {
-			u, ok := d.by[s.Name]
+			u, ok := d.perStack[s.Name]
 			if !ok {
 				continue
 			}
-			told.Least = min(told.Least, u.share())
+			facts.Least = min(facts.Least, u.share())
 			if u.matters() {
-				told.Stacks = append(told.Stacks, s.Name)
+				facts.Stacks = append(facts.Stacks, s.Name)
 			}
-			if u.share() > told.Most {
-				told.Most, told.Beside = u.share(), s.Name
+			if u.share() > facts.Most {
+				facts.Most, facts.Beside = u.share(), s.Name
 			}
 		}
-		if len(told.Stacks) == 0 {
+		if len(facts.Stacks) == 0 {
 			continue
 		}
 		names := slices.SortedFunc(maps.Keys(d.names), func(a, b string) int {
 			return cmp.Or(cmp.Compare(d.names[b], d.names[a]), cmp.Compare(a, b))
 		})
-		told.Names = names[:min(len(names), mostNeighbours)]
-		out = append(out, told)
+		facts.Names = names[:min(len(names), mostNeighbours)]
+		out = append(out, facts)
 	}
 	slices.SortFunc(out, func(a, b fact.DiskNeighbours) int {
 		return cmp.Or(cmp.Compare(b.Most, a.Most), cmp.Compare(a.Device, b.Device))
@@ -139,21 +139,21 @@ func watchedSeconds(t *result.Trial) float64 {
 }
 
 func cpuNeighbours(v *View) *fact.CPUNeighbours {
-	var others, steal, capacity, seconds float64
+	var othersTime, steal, capacity, seconds float64
 	for _, c := range v.All() {
 		for _, t := range c.Trials {
 			if t.Neighbours == nil || t.Neighbours.CPU == nil {
 				continue
 			}
 			cpu := t.Neighbours.CPU
-			others, steal = others+cpu.OthersSeconds, steal+cpu.StealSeconds
+			othersTime, steal = othersTime+cpu.OthersSeconds, steal+cpu.StealSeconds
 			capacity, seconds = capacity+cpu.Capacity(), seconds+cpu.Seconds
 		}
 	}
 	if !(capacity > 0) || seconds < minCPUSeconds {
 		return nil
 	}
-	n := &fact.CPUNeighbours{Others: min(1, others/capacity), Steal: min(1, steal/capacity)}
+	n := &fact.CPUNeighbours{Others: min(1, othersTime/capacity), Steal: min(1, steal/capacity)}
 	n.OthersMatter, n.StealMatters = n.Others >= threshold.CPUShareOfOthers, n.Steal >= threshold.StolenShare
 	if !n.OthersMatter && !n.StealMatters {
 		return nil

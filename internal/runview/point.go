@@ -1,10 +1,12 @@
 package runview
 
 import (
+	"fmt"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/hist"
 )
 
 // HostOf returns the scaled-down host of a mix; nil for none.
@@ -48,14 +50,14 @@ func (v *View) failed(stack, mix string) bool {
 }
 
 // Points returns what each number of instances did, and what binds at it.
-func (v *View) Points(s Series) (all []fact.ScalingPoint) {
+func (v *View) Points(s Series) (points []fact.ScalingPoint) {
 	for i, l := range s.Levels {
 		p := v.PointOf(s.Host, l.Cell)
 		p.Instances = l.Count() // of a factor's levels, those
-		all = append(all, p)
-		all[i].Binds = BindingOf(p, all[0])
+		points = append(points, p)
+		points[i].Binds = BindingOf(p, points[0])
 	}
-	return all
+	return points
 }
 
 // Objective returns the experiment's objective for each instance. The share of the throughput of one alone is
@@ -76,16 +78,27 @@ func (v *View) Objective(s Series) (o fact.Objective) {
 func (v *View) PointOf(host *result.Limits, c *Cell) fact.ScalingPoint {
 	n := float64(c.Instances)
 	p := fact.ScalingPoint{Instances: c.Instances, Mix: c.Workload.Name, BringUps: c.Point.N, Rate: c.Point.Median}
-	for _, of := range []struct {
-		to     *float64
-		metric Metric
-		by     float64
+	for _, field := range []struct {
+		to      *float64
+		metric  Metric
+		divisor float64
 	}{
 		{&p.DeviceReads, DeviceReads, 1}, {&p.CacheBytes, CacheBytes, n}, {&p.DataBytes, WrittenBytes, n}, {&p.CPUs, CPUs, 1},
 		{&p.MeanNS, MeanLatency, 1}, {&p.P99NS, P99, 1}, {&p.Throttled, Throttled, n}, {&p.IOPressure, IOPressure, n},
 		{&p.CPUPressure, CPUPressure, n}, {&p.MemoryPressure, MemoryPressure, n},
 	} {
-		*of.to = c.Sample(of.metric).Median() / of.by
+		*field.to = c.Sample(field.metric).Median() / field.divisor
+	}
+	for _, field := range []struct {
+		to      *float64
+		counted func(result.DeviceCounter) uint64
+	}{
+		{&p.DiskReads, func(d result.DeviceCounter) uint64 { return d.Reads }},
+		{&p.DiskWrites, func(d result.DeviceCounter) uint64 { return d.Writes }},
+		{&p.DiskReadBytes, func(d result.DeviceCounter) uint64 { return d.ReadBytes }},
+		{&p.DiskWriteBytes, func(d result.DeviceCounter) uint64 { return d.WriteBytes }},
+	} {
+		*field.to, _ = c.Median(func(t *result.Trial) (float64, bool) { return DeviceRate(t, field.counted) })
 	}
 	p.RateLow, p.RateHigh = c.Point.Interval()
 	p.Percentiles = Percentiles(c)
@@ -96,28 +109,33 @@ func (v *View) PointOf(host *result.Limits, c *Cell) fact.ScalingPoint {
 			}
 		}
 	}
-	told := !slices.ContainsFunc(c.Trials, func(t *result.Trial) bool { return len(t.Instances) < p.Instances })
-	if p.Rate > 0 && told {
+	complete := !slices.ContainsFunc(c.Trials, func(t *result.Trial) bool { return len(t.Instances) < p.Instances })
+	if p.Rate > 0 && complete {
 		p.Weakest = min(1, c.Sample(WeakestRate).Median()*n/p.Rate)
 	}
 	p.Uses = v.usesOf(host, c, p)
 	return p
 }
 
-// Percentiles returns the percentiles of latency; none where a trial lacks one of them.
-func Percentiles(c *Cell) (all []fact.Percentile) {
-	for _, of := range []struct {
+// Percentiles returns the percentiles of latency; none where trials have no latencies.
+func Percentiles(c *Cell) (percentiles []fact.Percentile) {
+	for _, percentile := range []struct {
 		percent float64
 		metric  Metric
 	}{{50, P50}, {95, P95}, {99, P99}, {99.9, P999}} {
-		sample := c.Sample(of.metric)
+		sample := c.Sample(percentile.metric)
+		if fewest, enough := c.Operations(percentile.metric); len(c.Rates) > 0 && !enough {
+			why := fmt.Sprintf("too few I/Os: %d in a setup of the %d that it takes", fewest, hist.LeastFor(percentile.percent))
+			percentiles = append(percentiles, fact.Percentile{Percent: percentile.percent, Unknown: why})
+			continue
+		}
 		if len(sample) == 0 {
 			return nil
 		}
 		e := Estimate(sample.Values())
-		p := fact.Percentile{Percent: of.percent, NS: e.Median}
+		p := fact.Percentile{Percent: percentile.percent, NS: e.Median}
 		p.Low, p.High = e.Interval()
-		all = append(all, p)
+		percentiles = append(percentiles, p)
 	}
-	return all
+	return percentiles
 }

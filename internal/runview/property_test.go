@@ -8,7 +8,6 @@ import (
 
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/hist"
-	"plimsoll/internal/stats"
 )
 
 // measurements are of one kind of operation, each with latencies of its own.
@@ -27,7 +26,7 @@ var measurements = rapid.Custom(func(t *rapid.T) *result.Measurement {
 })
 
 // setups are trials of one tenant: some in each setup, one setup in each round.
-var setups = rapid.Custom(func(t *rapid.T) (all []*result.Trial) {
+var setups = rapid.Custom(func(t *rapid.T) (trials []*result.Trial) {
 	instances := rapid.IntRange(1, 3).Draw(t, "instances")
 	for round := range rapid.IntRange(1, 6).Draw(t, "rounds") {
 		for range rapid.IntRange(1, 3).Draw(t, "trials") {
@@ -43,10 +42,10 @@ var setups = rapid.Custom(func(t *rapid.T) (all []*result.Trial) {
 					Usage: &result.Usage{CPUSeconds: float64(i + round), PeakMemoryBytes: 1 << 20},
 				})
 			}
-			all = append(all, trial)
+			trials = append(trials, trial)
 		}
 	}
-	return all
+	return trials
 })
 
 // What is measured of a mix of one tenant is what is measured of its tenant.
@@ -125,7 +124,7 @@ func TestPercentilesOfACellAreOfItsSetups(t *testing.T) {
 		p := New(run).Cell("disk", "w").Point
 		for metric, got := range map[float64]float64{50: p.P50NS, 99: p.P99NS, 99.9: p.P999NS} {
 			m := map[float64]Metric{50: P50, 99: P99, 99.9: P999}[metric]
-			if want := stats.Median(m.Sample(trials, "").Values()); got != want {
+			if want := m.Sample(trials, "").Median(); got != want {
 				t.Fatalf("p%g is %g, the median of setups %g", metric, got, want)
 			}
 		}
@@ -145,16 +144,16 @@ func TestSummaryIsOfItsPoint(t *testing.T) {
 		}
 		v := New(run)
 		first, second := v.Cell("", "a"), v.Cell("", "b")
-		alone, beside := v.Summary(first, nil), v.Summary(second, first)
-		if alone.Throughput != nil || alone.P99 != nil {
-			t.Fatalf("a baseline is compared: %+v", alone)
+		reference, compared := v.Summary(first, nil), v.Summary(second, first)
+		if reference.Throughput != nil || reference.P99 != nil {
+			t.Fatalf("a baseline is compared: %+v", reference)
 		}
-		if beside.Mix != "b" || beside.Rate != second.Point.Median || beside.P99NS != second.Point.P99NS ||
-			beside.BringUps != second.Point.N {
-			t.Fatalf("%+v is not of the point %+v", beside, second.Point)
+		if compared.Mix != "b" || compared.Rate != second.Point.Median || compared.P99NS != second.Point.P99NS ||
+			compared.BringUps != second.Point.N {
+			t.Fatalf("%+v is not of the point %+v", compared, second.Point)
 		}
-		if e := beside.Throughput; e == nil || e.Subject != "b" || e.Baseline != "a" {
-			t.Fatalf("it is compared as %+v", beside.Throughput)
+		if e := compared.Throughput; e == nil || e.Subject != "b" || e.Baseline != "a" {
+			t.Fatalf("it is compared as %+v", compared.Throughput)
 		}
 		if e := v.Summary(first, first).Throughput; e.Differs || e.Ratio < 0.999 || e.Ratio > 1.001 {
 			t.Fatalf("a mix differs from itself: %+v", e)

@@ -1,13 +1,12 @@
 package runview
 
 import (
-	"cmp"
 	"slices"
 
 	"plimsoll/internal/result"
 )
 
-// Ranking groups the cells of a workload by the validity of their numbers, each group ordered by median IOPS, best
+// Ranking groups the cells of a workload by the validity of their numbers, each group ordered by Level, best
 // first.
 type Ranking struct{ Honest, Unchecked, Memory []*Cell }
 
@@ -25,7 +24,7 @@ func (v *View) Rank(workload string) Ranking {
 		}
 	}
 	for _, group := range [][]*Cell{r.Honest, r.Unchecked, r.Memory} {
-		slices.SortStableFunc(group, func(a, b *Cell) int { return cmp.Compare(b.Point.Median, a.Point.Median) })
+		slices.SortStableFunc(group, v.byLevel)
 	}
 	return r
 }

@@ -24,6 +24,7 @@ import (
 type Unit struct {
 	Round  int       // of trials, from 1, in which it came up; 0 when not known
 	Setup  int       // of the stack, from 1; 0 when not known
+	Run    int       // of pooled runs, from 1; 0 where there is one
 	Region int       // of the disk; 0 when not known, or when there is none
 	Values []float64 // of its trials, ascending
 	// value of the trials' merged measurements, where that is not the mean of Values; otherwise 0
@@ -65,15 +66,15 @@ func Take(trials []*result.Trial, value func(*result.Trial) (v float64, ok bool)
 		if !ok {
 			continue
 		}
-		at := -1
+		i := -1
 		if t.BringUp > 0 {
-			at = slices.IndexFunc(s, func(u Unit) bool { return u.Setup == t.BringUp })
+			i = slices.IndexFunc(s, func(u Unit) bool { return u.Setup == t.BringUp })
 		}
-		if at < 0 {
-			s = append(s, Unit{Round: t.Block, Setup: t.BringUp, Region: t.Region})
-			at = len(s) - 1
+		if i < 0 {
+			s = append(s, Unit{Round: t.Block, Setup: t.BringUp, Run: t.Run, Region: t.Region})
+			i = len(s) - 1
 		}
-		u := &s[at]
+		u := &s[i]
 		before, _ := slices.BinarySearch(u.Values, v)
 		u.Values, u.Trials = slices.Insert(u.Values, before, v), slices.Insert(u.Trials, before, t)
 	}
@@ -121,7 +122,13 @@ func (s Sample) Nested() bool {
 // pair for each round. Units of a round that stood on different regions of the
 // disk are no pair.
 func Pairs(a, b Sample) (x, y []float64) {
-	at := map[int]int{} // of a round, in what follows
+	x, y, _ = pairsByRun(a, b)
+	return x, y
+}
+
+// pairsByRun returns the pairs, and the run that each was in.
+func pairsByRun(a, b Sample) (x, y []float64, runs []int) {
+	pairOf := map[int]int{} // by round, the index of its pair
 	var sums [][2]float64
 	var counts []float64
 	for _, u := range a {
@@ -129,11 +136,11 @@ func Pairs(a, b Sample) (x, y []float64) {
 			if u.Round != v.Round || u.Region != v.Region && u.Region > 0 && v.Region > 0 {
 				continue
 			}
-			i, again := at[u.Round]
+			i, again := pairOf[u.Round]
 			if !again {
 				i = len(sums)
-				at[u.Round] = i
-				sums, counts = append(sums, [2]float64{}), append(counts, 0)
+				pairOf[u.Round] = i
+				sums, counts, runs = append(sums, [2]float64{}), append(counts, 0), append(runs, u.Run)
 			}
 			sums[i][0] += u.Value()
 			sums[i][1] += v.Value()
@@ -143,7 +150,7 @@ func Pairs(a, b Sample) (x, y []float64) {
 	for i, n := range counts {
 		x, y = append(x, sums[i][0]/n), append(y, sums[i][1]/n)
 	}
-	return x, y
+	return x, y, runs
 }
 
 // Effect is the comparison of a subject with a baseline.
@@ -167,14 +174,15 @@ func (e Effect) Decidable() bool {
 
 // Compare compares two samples: in pairs of the same round where setups are known, which cancels the effects of the
 // disk region and the time on both; otherwise as two samples, with trials assumed to be independent. seed is for the
-// resampling of the latter. ok is false when there is no ratio: no common round, or a unit that is not above 0.
-func Compare(subject, baseline Sample, seed uint64) (e Effect, ok bool) {
+// resampling of the latter; spread is what is known of several runs. ok is false when there is no ratio: no common
+// round, or a unit that is not above 0.
+func Compare(subject, baseline Sample, seed uint64, spread stats.RunSpread) (e Effect, ok bool) {
 	e = Effect{P: 1, N: [2]int{len(subject), len(baseline)}, Low: math.NaN(), High: math.NaN()}
 	if subject.Nested() && baseline.Nested() {
 		e.Paired = true
-		x, y := Pairs(subject, baseline)
+		x, y, runs := pairsByRun(subject, baseline)
 		e.Pairs = len(x)
-		p, ok := stats.PairedRatio(x, y)
+		p, ok := stats.PairedRatioOfRuns(x, y, runs, spread)
 		if !ok {
 			// What completed nothing at all has no ratio, and may differ all the same.
 			e.P = stats.MannWhitney(x, y)
@@ -194,19 +202,6 @@ func Compare(subject, baseline Sample, seed uint64) (e Effect, ok bool) {
 		e.Low, e.High = r.Low, r.High
 	}
 	return e, true
-}
-
-// PValue returns the p value that Compare has, without its interval. ok is
-// false when so few units cannot find a difference, or there is no ratio.
-func PValue(a, b Sample) (p float64, ok bool) {
-	if a.Nested() && b.Nested() {
-		x, y := Pairs(a, b)
-		if r, ok := stats.PairedRatio(x, y); ok {
-			return r.P, r.Pairs >= stats.FewestPairs
-		}
-		return stats.MannWhitney(x, y), len(x) >= stats.FewestPairs
-	}
-	return stats.MannWhitney(a.Values(), b.Values()), stats.SmallestP(len(a), len(b)) < stats.Alpha
 }
 
 // Parts splits the variance of several points measured under the same workload, see stats.VarianceParts. ok is false

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
 )
 
 // The stories in testdata state trials, and show the samples they make.
@@ -28,7 +29,7 @@ func TestStories(t *testing.T) {
 				d.Fatalf(t, "no values in %q", text)
 			}
 			words := strings.Fields(head)
-			var of result.Trial
+			var template result.Trial
 			for _, w := range words[1:] {
 				key, value, _ := strings.Cut(w, "=")
 				n, err := strconv.Atoi(value)
@@ -37,18 +38,18 @@ func TestStories(t *testing.T) {
 				}
 				switch key {
 				case "block":
-					of.Block = n
+					template.Block = n
 				case "up":
-					of.BringUp = n
+					template.BringUp = n
 				case "region":
-					of.Region = n
+					template.Region = n
 				}
 			}
 			if trials[words[0]] == nil {
 				order = append(order, words[0])
 			}
 			for v := range strings.FieldsSeq(values) {
-				trial := of
+				trial := template
 				if v != "-" {
 					iops, err := strconv.ParseFloat(v, 64)
 					if err != nil {
@@ -77,7 +78,7 @@ func TestStories(t *testing.T) {
 			x, y := Pairs(Take(trials["a"], rate), Take(trials["b"], rate))
 			fmt.Fprintf(&b, "%.4g\n%.4g\n", x, y)
 		case "compare":
-			e, ok := Compare(Take(trials["a"], rate), Take(trials["b"], rate), 1)
+			e, ok := Compare(Take(trials["a"], rate), Take(trials["b"], rate), 1, stats.RunSpread{})
 			fmt.Fprintf(&b, "%v %.3f (%.3f to %.3f) p=%.3g of %d units, %d pairs, paired %v, decidable %v\n",
 				ok, e.Ratio, e.Low, e.High, e.P, e.N, e.Pairs, e.Paired, e.Decidable())
 		case "parts":
@@ -98,8 +99,8 @@ func TestCompareIsSymmetric(t *testing.T) {
 		{Round: 3, Setup: 3, Values: []float64{8}}, {Round: 4, Setup: 4, Values: []float64{9}}}
 	b := Sample{{Round: 2, Setup: 1, Values: []float64{6}}, {Round: 1, Setup: 2, Values: []float64{12}},
 		{Round: 4, Setup: 3, Values: []float64{10}}, {Round: 3, Setup: 4, Values: []float64{10}}}
-	e, ok := Compare(a, b, 1)
-	back, okBack := Compare(b, a, 1)
+	e, ok := Compare(a, b, 1, stats.RunSpread{})
+	back, okBack := Compare(b, a, 1, stats.RunSpread{})
 	if !ok || !okBack || e.Pairs != 4 || math.Abs(e.Ratio*back.Ratio-1) > 1e-12 ||
 		math.Abs(e.Low*back.High-1) > 1e-12 || e.P != back.P {
 		t.Errorf("%+v, and the other way round %+v", e, back)

@@ -23,7 +23,7 @@ type Series struct {
 	Host      *result.Limits
 	Instances int     // of each; 0 where they differ in it
 	Levels    []Level // of numbers, ascending; else in the order of the mixes
-	Missing   []int   // counts of instances that were tried, of which no trial was completed; ascending
+	Missing   []int   // counts of instances that were tried without a completed trial; ascending
 
 	Fit  int // the most instances whose servers Host has memory for; 0 where that is not known
 	Room int // the most for which each scaled-down host of the run has memory; 0 where that is not known
@@ -77,16 +77,16 @@ func (s Series) At(name string) *Cell {
 
 // add adds a level, if it is new.
 func (s *Series) add(level Level) {
-	at := len(s.Levels)
+	place := len(s.Levels)
 	for i, l := range s.Levels {
 		if l.Name == level.Name && l.Value == level.Value {
 			return
 		}
-		if at == len(s.Levels) && l.Value > level.Value {
-			at = i
+		if place == len(s.Levels) && l.Value > level.Value {
+			place = i
 		}
 	}
-	s.Levels = slices.Insert(s.Levels, at, level)
+	s.Levels = slices.Insert(s.Levels, place, level)
 }
 
 // atLeastTwo returns those of at least two levels.
@@ -123,53 +123,53 @@ func (v *View) Together(mix string) bool {
 // Scalings returns mixes that differ in the number of their instances, in the order of the mixes: those of at least
 // two counts.
 func (v *View) Scalings() []Series {
-	var all orderedGroups[Series]
+	var groups orderedGroups[Series]
 	for _, m := range v.Run.Mixes {
 		family := m.Family()
 		if family == "" {
 			continue
 		}
-		of := m.Tenants[0]
+		tenant := m.Tenants[0]
 		for _, s := range v.Stacks {
 			c := v.Cell(s.Name, m.Name)
 			if c == nil && !v.failed(s.Name, m.Name) {
 				continue
 			}
-			first := Series{Stack: s, Workload: of.Workload, Host: m.Host, Fit: v.fit(of.Workload, m.Host),
+			first := Series{Stack: s, Workload: tenant.Workload, Host: m.Host, Fit: v.fit(tenant.Workload, m.Host),
 				Room: v.room()}
-			if of.Policy != NoPolicy {
-				first.Policy = of.Policy
+			if tenant.Policy != NoPolicy {
+				first.Policy = tenant.Policy
 			}
-			one := all.group(s.Name+"\x00"+family, first)
+			series := groups.group(s.Name+"\x00"+family, first)
 			if c != nil {
-				one.add(Level{Value: float64(of.Count), Cell: c})
+				series.add(Level{Value: float64(tenant.Count), Cell: c})
 				continue
 			}
-			at, _ := slices.BinarySearch(one.Missing, of.Count)
-			one.Missing = slices.Insert(one.Missing, at, of.Count)
+			at, _ := slices.BinarySearch(series.Missing, tenant.Count)
+			series.Missing = slices.Insert(series.Missing, at, tenant.Count)
 		}
 	}
-	return atLeastTwo(all.all)
+	return atLeastTwo(groups.groups)
 }
 
 // Over returns series of mixes that differ in one factor alone, whose levels are numbers, as Scalings does for
 // numbers of instances.
 func (v *View) Over(factor string) []Series {
-	var all orderedGroups[Series]
+	var groups orderedGroups[Series]
 	for _, m := range v.Run.Mixes {
 		level, err := strconv.Atoi(m.Levels[factor])
 		if err != nil || len(m.Tenants) != 1 || m.Varies != nil {
 			continue
 		}
-		others := maps.Clone(m.Levels)
-		delete(others, factor)
+		fixed := maps.Clone(m.Levels)
+		delete(fixed, factor)
 		for _, c := range v.Under(m.Name) {
 			first := Series{Stack: c.Stack, Workload: m.Tenants[0].Workload, Host: m.Host}
-			key := fmt.Sprint(c.Stack.Name, "\x00", others, m.Tenants[0].Count, m.Tenants[0].Policy)
-			all.group(key, first).add(Level{Value: float64(level), Cell: c})
+			key := fmt.Sprint(c.Stack.Name, "\x00", fixed, m.Tenants[0].Count, m.Tenants[0].Policy)
+			groups.group(key, first).add(Level{Value: float64(level), Cell: c})
 		}
 	}
-	return atLeastTwo(all.all)
+	return atLeastTwo(groups.groups)
 }
 
 // NoPolicy is the name of the policy that gives no limits.
@@ -181,10 +181,10 @@ func PolicyIn(m result.Mix) (policy, family string, ok bool) {
 	if len(m.Tenants) != 1 || m.Varies != nil {
 		return "", "", false
 	}
-	of := m.Tenants[0]
-	policy = of.Policy
+	tenant := m.Tenants[0]
+	policy = tenant.Policy
 	switch {
-	case policy == "" && !of.Limits.None():
+	case policy == "" && !tenant.Limits.None():
 		return "", "", false // limits without a name
 	case policy == "":
 		policy = NoPolicy
@@ -193,13 +193,13 @@ func PolicyIn(m result.Mix) (policy, family string, ok bool) {
 	if m.Host != nil {
 		host = *m.Host
 	}
-	return policy, fmt.Sprint(of.Workload, "\x00", of.Count, of.On, host), true
+	return policy, fmt.Sprint(tenant.Workload, "\x00", tenant.Count, tenant.On, host), true
 }
 
 // Policies returns what policies cost, in the order of the mixes: of instances that were measured
 // without limits of their own, too.
 func (v *View) Policies() []Series {
-	var all orderedGroups[Series]
+	var groups orderedGroups[Series]
 	for _, m := range v.Run.Mixes {
 		policy, family, ok := PolicyIn(m)
 		if !ok {
@@ -212,10 +212,10 @@ func (v *View) Policies() []Series {
 			}
 			of := m.Tenants[0]
 			first := Series{Stack: s, Host: m.Host, Instances: of.Count, Workload: of.Workload}
-			all.group(s.Name+"\x00"+family, first).add(Level{Name: policy, Cell: c})
+			groups.group(s.Name+"\x00"+family, first).add(Level{Name: policy, Cell: c})
 		}
 	}
-	return slices.DeleteFunc(atLeastTwo(all.all), func(s Series) bool { return s.At(NoPolicy) == nil })
+	return slices.DeleteFunc(atLeastTwo(groups.groups), func(s Series) bool { return s.At(NoPolicy) == nil })
 }
 
 // openRate returns the rate of a mix of one tenant under an open loop, and the name of the family of mixes that
@@ -224,8 +224,8 @@ func (v *View) openRate(m result.Mix) (rate float64, family string, ok bool) {
 	if len(m.Tenants) != 1 || m.Varies != nil {
 		return 0, "", false
 	}
-	of := m.Tenants[0]
-	w, _ := v.Run.Workload(of.Workload)
+	tenant := m.Tenants[0]
+	w, _ := v.Run.Workload(tenant.Workload)
 	switch w.Kind {
 	case ycsb.Kind.Name:
 		open, isOpen := ycsb.OpenOf(w.Declared)
@@ -238,13 +238,13 @@ func (v *View) openRate(m result.Mix) (rate float64, family string, ok bool) {
 	if m.Host != nil {
 		host = *m.Host
 	}
-	family = fmt.Sprint(family, "\x00", of.Count, of.On, of.Limits, of.Policy, host)
-	return rate * float64(of.Count), family, ok
+	family = fmt.Sprint(family, "\x00", tenant.Count, tenant.On, tenant.Limits, tenant.Policy, host)
+	return rate * float64(tenant.Count), family, ok
 }
 
 // Offereds returns the series of mixes that differ in their offered rate, in the order of the mixes.
 func (v *View) Offereds() []Series {
-	var all orderedGroups[Series]
+	var groups orderedGroups[Series]
 	for _, m := range v.Run.Ran() {
 		rate, family, ok := v.openRate(m)
 		if !ok {
@@ -256,10 +256,10 @@ func (v *View) Offereds() []Series {
 				continue
 			}
 			first := Series{Stack: s, Workload: m.Tenants[0].Workload, Host: m.Host, Instances: m.Tenants[0].Count}
-			all.group(s.Name+"\x00"+family, first).add(Level{Value: rate, Cell: c})
+			groups.group(s.Name+"\x00"+family, first).add(Level{Value: rate, Cell: c})
 		}
 	}
-	offered := atLeastTwo(all.all)
+	offered := atLeastTwo(groups.groups)
 	for i := range offered {
 		offered[i].Name = v.commonName(offered[i])
 	}
@@ -292,29 +292,29 @@ func (v *View) Levelled() []Levelled {
 }
 
 func (v *View) levelled() (out []Levelled) {
-	var all orderedGroups[[]result.Mix]
+	var groups orderedGroups[[]result.Mix]
 	for _, m := range v.Run.Mixes {
-		one := len(m.Tenants) == 1 && m.Varies == nil && len(m.Levels) > 0 && len(v.Under(m.Name)) == 1
-		if !one || v.Scaled(m.Name) || v.UnderPolicy(m.Name) || v.OfferedAt(m.Name) {
+		eligible := len(m.Tenants) == 1 && m.Varies == nil && len(m.Levels) > 0 && len(v.Under(m.Name)) == 1
+		if !eligible || v.Scaled(m.Name) || v.UnderPolicy(m.Name) || v.OfferedAt(m.Name) {
 			continue
 		}
 		key := fmt.Sprint(slices.Sorted(maps.Keys(m.Levels)), m.Tenants[0].Count)
-		family := all.group(key, nil)
+		family := groups.group(key, nil)
 		*family = append(*family, m)
 	}
-	for _, family := range all.all {
+	for _, family := range groups.groups {
 		factor := mostLevels(family)
 		if factor == "" {
 			continue
 		}
 		series := v.seriesOver(factor, family)
-		at := slices.IndexFunc(out, func(l Levelled) bool { return l.Factor == factor })
+		i := slices.IndexFunc(out, func(l Levelled) bool { return l.Factor == factor })
 		switch {
 		case len(series) == 0:
-		case at < 0:
+		case i < 0:
 			out = append(out, Levelled{factor, series})
 		default:
-			out[at].Series = append(out[at].Series, series...)
+			out[i].Series = append(out[i].Series, series...)
 		}
 	}
 	return out
@@ -322,24 +322,24 @@ func (v *View) levelled() (out []Levelled) {
 
 // mostLevels returns the factor of mixes that has the most levels, of equals one whose levels are numbers; "" where
 // none has several.
-func mostLevels(family []result.Mix) (most string) {
+func mostLevels(family []result.Mix) (widest string) {
 	levels, numbers := 1, false
 	for _, factor := range slices.Sorted(maps.Keys(family[0].Levels)) {
-		met, all := map[string]bool{}, true
+		values, numeric := map[string]bool{}, true
 		for _, m := range family {
 			_, err := strconv.ParseFloat(m.Levels[factor], 64)
-			met[m.Levels[factor]], all = true, all && err == nil
+			values[m.Levels[factor]], numeric = true, numeric && err == nil
 		}
-		if len(met) > levels || most != "" && len(met) == levels && all && !numbers {
-			most, levels, numbers = factor, len(met), all
+		if len(values) > levels || widest != "" && len(values) == levels && numeric && !numbers {
+			widest, levels, numbers = factor, len(values), numeric
 		}
 	}
-	return most
+	return widest
 }
 
 // seriesOver returns series of mixes by their levels of a factor.
 func (v *View) seriesOver(factor string, family []result.Mix) []Series {
-	var all orderedGroups[Series]
+	var groups orderedGroups[Series]
 	for _, m := range family {
 		level := m.Levels[factor]
 		name, word := "-"+m.Name+"-", "-"+level+"-"
@@ -347,10 +347,10 @@ func (v *View) seriesOver(factor string, family []result.Mix) []Series {
 			name = name[:at] + name[at+len(word)-1:]
 		}
 		name = strings.Trim(name, "-")
-		others := maps.Clone(m.Levels)
-		delete(others, factor)
-		for _, other := range slices.Sorted(maps.Keys(others)) {
-			if name == others[other] {
+		fixed := maps.Clone(m.Levels)
+		delete(fixed, factor)
+		for _, other := range slices.Sorted(maps.Keys(fixed)) {
+			if name == fixed[other] {
 				name = other + " " + name
 				break
 			}
@@ -358,23 +358,23 @@ func (v *View) seriesOver(factor string, family []result.Mix) []Series {
 		if name == "" || name == m.Name {
 			name = m.Tenants[0].Workload
 		}
-		all.group(fmt.Sprint(name, others), Series{Name: name}).add(Level{Name: level, Cell: v.Under(m.Name)[0]})
+		groups.group(fmt.Sprint(name, fixed), Series{Name: name}).add(Level{Name: level, Cell: v.Under(m.Name)[0]})
 	}
-	return atLeastTwo(all.all)
+	return atLeastTwo(groups.groups)
 }
 
 // orderedGroups groups values by key, in the order in which keys come up.
 type orderedGroups[T any] struct {
-	keys []string
-	all  []T
+	keys   []string
+	groups []T
 }
 
 // group returns the group of a key. A new one starts with first.
 func (f *orderedGroups[T]) group(key string, first T) *T {
-	at := slices.Index(f.keys, key)
-	if at < 0 {
-		at = len(f.keys)
-		f.keys, f.all = append(f.keys, key), append(f.all, first)
+	i := slices.Index(f.keys, key)
+	if i < 0 {
+		i = len(f.keys)
+		f.keys, f.groups = append(f.keys, key), append(f.groups, first)
 	}
-	return &f.all[at]
+	return &f.groups[i]
 }

@@ -30,17 +30,24 @@ func (s *Stack) DiesWithContainer() bool {
 	return view != nil && view.Name != NodeVolume
 }
 
-// unsynced are options by which fsync returns before data is safe: what was written last is lost when the host
-// crashes.
-var unsynced = map[string][]string{"volatile": {""}, "nobarrier": {""}, "barrier": {"0"}}
-
-// LosesOnCrash returns the option by which fsync keeps nothing; "" for none.
+// LosesOnCrash returns the option, of a layer or of its mount, by which fsync returns before data is safe, so that a
+// crash of the host loses what was written last; "" for none. Of several options of one kind the last counts, as mount
+// has it.
 func (s *Stack) LosesOnCrash() string {
 	for _, n := range s.Parsed.Nodes {
-		for _, o := range n.Options {
-			if values, ok := unsynced[o.Key]; ok && slices.Contains(values, o.Value) {
+		barrier := ""
+		for _, o := range slices.Concat(n.Options, n.MountOptions()) {
+			switch {
+			case o.Key == "volatile":
 				return o.String()
+			case o.Key == "nobarrier", o.Key == "barrier" && o.Value == "0":
+				barrier = o.String()
+			case o.Key == "barrier":
+				barrier = ""
 			}
+		}
+		if barrier != "" {
+			return barrier
 		}
 	}
 	return ""

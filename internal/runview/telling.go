@@ -3,8 +3,8 @@ package runview
 import (
 	"slices"
 
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/stats"
 )
 
@@ -14,17 +14,32 @@ func MayBeLarge(e fact.Effect) bool {
 }
 
 // AdjustTogether corrects the p values of comparisons that are reported together for how many there
-// are (Benjamini and Hochberg). Those that are nil are none.
-func AdjustTogether(all []*fact.Effect) {
-	all = slices.DeleteFunc(slices.Clone(all), func(e *fact.Effect) bool { return e == nil })
-	ps := make([]float64, len(all))
-	for i, e := range all {
+// are (Benjamini and Hochberg), and for how often the run was looked at. Those that are nil are none.
+func (v *View) AdjustTogether(effects []*fact.Effect) {
+	effects = slices.DeleteFunc(slices.Clone(effects), func(e *fact.Effect) bool { return e == nil })
+	ps := make([]float64, len(effects))
+	for i, e := range effects {
 		ps[i] = e.P
 	}
-	for i, p := range stats.BenjaminiHochberg(ps) {
-		e := all[i]
-		e.Adjusted, e.Differs = p, !e.TooFew && p < stats.Alpha && e.Ratio > 0 && e.Size() >= max(threshold.Visible, e.Floor)
+	for i, p := range v.adjusted(ps) {
+		e := effects[i]
+		e.Adjusted, e.Differs = p, !e.TooFew && p < stats.Alpha && e.Ratio > 0 && e.Size() >= threshold.Visible
 	}
+}
+
+// adjusted returns the p values of tests that are read together, corrected for how many they are and for how often the
+// run was looked at.
+func (v *View) adjusted(ps []float64) []float64 {
+	if len(ps) == 0 {
+		return nil
+	}
+	perTest := stats.Alpha / float64(len(ps))
+	paid := v.AtLook(perTest) / perTest
+	all := stats.BenjaminiHochberg(ps)
+	for i, p := range all {
+		all[i] = min(1, p/paid)
+	}
+	return all
 }
 
 // RateUnit returns the unit of the cells' rates: operations for databases and files, otherwise I/Os.

@@ -46,7 +46,7 @@ func (t Tenancy) alones(m result.Mix) (mixes []string) {
 
 // Tenancies returns them in the order of the mixes.
 func (v *View) Tenancies() []Tenancy {
-	var all orderedGroups[Tenancy]
+	var groups orderedGroups[Tenancy]
 	for _, m := range v.Run.Mixes {
 		if len(m.Tenants) < 2 || m.Varies != nil {
 			continue
@@ -55,11 +55,11 @@ func (v *View) Tenancies() []Tenancy {
 			if v.Cell(s.Name, m.Name) == nil {
 				continue
 			}
-			one := all.group(s.Name+"\x00"+HostText(m.Host), Tenancy{View: v, Stack: s, Host: m.Host})
-			one.Mixes = append(one.Mixes, m)
+			tenancy := groups.group(s.Name+"\x00"+HostText(m.Host), Tenancy{View: v, Stack: s, Host: m.Host})
+			tenancy.Mixes = append(tenancy.Mixes, m)
 		}
 	}
-	return all.all
+	return groups.groups
 }
 
 // HostText returns a scaled-down host for people; "" for the host itself.
@@ -75,19 +75,19 @@ func (t Tenancy) Cell(mix string) *Cell { return t.View.Cell(t.Stack.Name, mix) 
 
 // Alone returns the mix of the same workload alone, under the same limits, on the same stack and host: with as many
 // instances, or else with one. cell is nil where there is none.
-func (t Tenancy) Alone(of result.Tenant) (mix result.Mix, cell *Cell) {
+func (t Tenancy) Alone(tenant result.Tenant) (mix result.Mix, cell *Cell) {
 	for _, m := range t.View.Run.Mixes {
 		if len(m.Tenants) != 1 || m.Varies != nil || HostText(m.Host) != HostText(t.Host) {
 			continue
 		}
 		other := m.Tenants[0]
 		c := t.Cell(m.Name)
-		same := other.Workload == of.Workload && other.Limits == of.Limits && other.LoadOf() == of.LoadOf() &&
-			slices.Equal(other.On, of.On)
-		if c == nil || !same {
+		isAlone := other.Workload == tenant.Workload && other.Limits == tenant.Limits && other.LoadOf() == tenant.LoadOf() &&
+			slices.Equal(other.On, tenant.On)
+		if c == nil || !isAlone {
 			continue
 		}
-		if other.Count == of.Count {
+		if other.Count == tenant.Count {
 			return m, c
 		}
 		if other.Count == 1 {

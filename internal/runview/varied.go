@@ -9,7 +9,7 @@ type Varied struct {
 	Host  *result.Limits
 	Cells []VariedCell
 
-	Failed []result.Variation // variations of which no trial was completed
+	Failed []result.Variation // variations without a completed trial
 }
 
 // VariedCell is the cell of a variation of a limit.
@@ -19,14 +19,14 @@ type VariedCell struct {
 }
 
 // Variations returns them, in the order of the mixes and then of the stacks.
-func (v *View) Variations() (all []*Varied) {
+func (v *View) Variations() (variations []*Varied) {
 	for _, m := range v.Run.Mixes {
 		for _, s := range v.Stacks {
-			of := v.Cell(s.Name, m.Name)
-			if of == nil {
+			unvaried := v.Cell(s.Name, m.Name)
+			if unvaried == nil {
 				continue
 			}
-			found := &Varied{Of: of, Host: m.Host}
+			found := &Varied{Of: unvaried, Host: m.Host}
 			for _, t := range m.Tenants {
 				found.Count += t.Count
 			}
@@ -41,22 +41,22 @@ func (v *View) Variations() (all []*Varied) {
 				}
 			}
 			if len(found.Cells) > 0 {
-				all = append(all, found)
+				variations = append(variations, found)
 			}
 		}
 	}
-	return all
+	return variations
 }
 
 // VariedCells returns the cells of mixes that the run added to vary a limit, in the order of the mixes and then of
 // the stacks.
-func (v *View) VariedCells() (all []*Cell) {
+func (v *View) VariedCells() (cells []*Cell) {
 	for _, m := range v.Run.Mixes {
 		for _, s := range v.Stacks {
 			if c := v.varied[CellKey{s.Name, m.Name}]; c != nil {
-				all = append(all, c)
+				cells = append(cells, c)
 			}
 		}
 	}
-	return all
+	return cells
 }

@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
@@ -18,9 +18,10 @@ type View struct {
 	Stacks    []*Stack // as declared, then those that only trials name
 	Workloads []result.Workload
 	Cells     map[CellKey]*Cell
-	controls  map[string]*Cell    // by workload: of the baseline's twin, which no rule sees
+	controls  map[string][]*Cell  // by workload: of the baseline's twins, which no rule sees
 	varied    map[CellKey]*Cell   // mixes that the run added to vary a limit: see Variations
 	rates     map[rateKey]float64 // adjusted p of all comparisons of rates
+	fits      map[fitKey]*rateFit
 	effects   map[effectKey]fact.Effect
 	once      map[string]any // results of Once, by key
 }
@@ -49,8 +50,8 @@ func New(run *result.Run) *View {
 		run = &result.Run{}
 	}
 	v := &View{
-		Run: run, Cells: map[CellKey]*Cell{}, controls: map[string]*Cell{}, varied: map[CellKey]*Cell{},
-		effects: map[effectKey]fact.Effect{}, once: map[string]any{},
+		Run: run, Cells: map[CellKey]*Cell{}, controls: map[string][]*Cell{}, varied: map[CellKey]*Cell{},
+		fits: map[fitKey]*rateFit{}, effects: map[effectKey]fact.Effect{}, once: map[string]any{},
 	}
 	varied := map[string]bool{}
 	for _, m := range run.Mixes {
@@ -86,9 +87,8 @@ func New(run *result.Run) *View {
 		}
 		c.Instances = max(1, c.Instances) // of what only trials name
 		c.Rates = c.Sample(Rate)
-		c.IOPS = c.Rates.Values()
 		if control {
-			v.controls[p.Mix] = c
+			v.controls[p.Mix] = append(v.controls[p.Mix], c)
 			continue
 		}
 		c.Point = c.summarise()
@@ -102,8 +102,8 @@ func New(run *result.Run) *View {
 	return v
 }
 
-// adjust corrects the p values of all comparisons of rates in the run for their number: each stack with each other
-// under each workload. Rules select comparisons by their values, so all of them count.
+// adjust corrects the p values of all comparisons of rates in the run for their number, and for looks: each stack with
+// each other under each workload. Rules select comparisons by their values, so all of them count.
 func (v *View) adjust() {
 	v.rates = map[rateKey]float64{}
 	var keys []rateKey
@@ -112,14 +112,13 @@ func (v *View) adjust() {
 		cells := v.Under(w.Name)
 		for i, a := range cells {
 			for _, b := range cells[i+1:] {
-				p, ok := PValue(a.Rates, b.Rates)
-				if ok {
-					keys, ps = append(keys, rateKeyOf(a, b)), append(ps, p)
+				if e, _ := v.rateEffect(a, b); !e.TooFew {
+					keys, ps = append(keys, rateKeyOf(a, b)), append(ps, e.P)
 				}
 			}
 		}
 	}
-	for i, p := range stats.BenjaminiHochberg(ps) {
+	for i, p := range v.adjusted(ps) {
 		v.rates[keys[i]] = p
 	}
 }
@@ -131,7 +130,7 @@ func rateKeyOf(a, b *Cell) rateKey {
 	return rateKey{a.Stack.Name, b.Stack.Name, a.Workload.Name}
 }
 
-// floor is the ratio, above 1, by which the control differed from its twin
+// floor is the ratio, above 1, by which the controls differed from their twin
 // under a workload; 0 when it is not known.
 func (v *View) floor(workload string) float64 {
 	e, ok := v.Noise(workload)
@@ -141,17 +140,23 @@ func (v *View) floor(workload string) float64 {
 	return e.Size()
 }
 
-// Noise compares the control with its twin. ok is false when there is none.
-func (v *View) Noise(workload string) (e fact.Effect, ok bool) {
-	c := v.controls[workload]
-	if c == nil {
-		return e, false
+// Noise compares the controls with their twin: the effect of the one that differs most, with P corrected for how many
+// there are. ok is false when there is none.
+func (v *View) Noise(workload string) (largest fact.Effect, ok bool) {
+	controls := v.controls[workload]
+	for _, c := range controls {
+		twin := v.Cell(c.Stack.Control, workload)
+		if twin == nil {
+			continue
+		}
+		e, known := v.Effect(IOPS, c.Stack.Name, twin.Stack.Name, c.Rates, twin.Rates)
+		if known && (!ok || largest.TooFew && !e.TooFew || e.TooFew == largest.TooFew && e.Size() > largest.Size()) {
+			largest, ok = e, true
+		}
 	}
-	twin := v.Cell(c.Stack.Control, workload)
-	if twin == nil {
-		return e, false
-	}
-	return v.Effect(IOPS, c.Stack.Name, twin.Stack.Name, c.Rates, twin.Rates)
+	largest.P = min(1, largest.P*float64(len(controls)))
+	largest.Differs = !largest.TooFew && largest.P < stats.Alpha
+	return largest, ok
 }
 
 func (v *View) declareStack(s result.Stack) *Stack {
@@ -213,32 +218,53 @@ func (v *View) All() []*Cell {
 func (v *View) Compare(subject, baseline *Cell) (e fact.Effect, ok bool) {
 	key := effectKey{subject.Stack.Name, baseline.Stack.Name, subject.Workload.Name}
 	if e, ok := v.effects[key]; ok {
-		return e, e.Ratio > 0
+		return e, e.Ratio > 0 && Finite(e.Ratio)
 	}
-	e, ok = v.Effect(IOPS, key.subject, key.baseline, subject.Rates, baseline.Rates)
+	e, ok = v.rateEffect(subject, baseline)
 	e.Adjusted, e.Floor = v.rates[rateKeyOf(subject, baseline)], v.floor(key.workload)
-	e.Differs = !e.TooFew && e.Adjusted < stats.Alpha && (!ok || e.Size() >= threshold.Visible && e.Size() > e.Floor)
+	e.Differs = !e.TooFew && e.Adjusted < stats.Alpha && (!ok || e.Size() >= threshold.Visible)
 	v.effects[key] = e
 	return e, ok
+}
+
+// rateEffect compares the rates of two cells of one workload by the fit of all of its stacks.
+func (v *View) rateEffect(subject, baseline *Cell) (e fact.Effect, ok bool) {
+	c, ok := v.Contrast(subject, baseline)
+	if ratio := math.Exp(c.Log); !ok || ratio == 0 || !Finite(ratio) {
+		return v.Effect(IOPS, subject.Stack.Name, baseline.Stack.Name, subject.Rates, baseline.Rates)
+	}
+	e = fact.Effect{Metric: IOPS, Subject: subject.Stack.Name, Baseline: baseline.Stack.Name, Ratio: math.Exp(c.Log), P: 1,
+		N: [2]int{len(subject.Rates), len(baseline.Rates)}}
+	if subject.Rates.Nested() && baseline.Rates.Nested() {
+		x, _ := Pairs(subject.Rates, baseline.Rates)
+		e.Pairs = len(x)
+	}
+	e.TooFew = min(e.N[0], e.N[1]) < stats.FewestPairs || c.Degrees < 1
+	if !e.TooFew {
+		e.P = c.P()
+		if low, high := c.Interval(stats.Alpha / 2); low > 0 && Finite(high) {
+			e.Low, e.High = low, high
+		}
+	}
+	return e, true
 }
 
 // Effect measures one sample against another. ok is false when there is no
 // ratio.
 func (v *View) Effect(metric, subject, baseline string, x, y Sample) (e fact.Effect, ok bool) {
-	of, ok := Compare(x, y, v.Run.Seed)
-	e = fact.Effect{Metric: metric, Subject: subject, Baseline: baseline, P: of.P, N: of.N, Pairs: of.Pairs,
-		TooFew: !of.Decidable()}
+	ratio, ok := Compare(x, y, v.Run.Seed, v.RunSpread())
+	e = fact.Effect{Metric: metric, Subject: subject, Baseline: baseline, P: ratio.P, N: ratio.N, Pairs: ratio.Pairs,
+		TooFew: !ratio.Decidable()}
 	e.Differs = !e.TooFew && e.P < stats.Alpha
-	if !ok || !Finite(of.Ratio) || of.Ratio <= 0 {
+	if !ok || !Finite(ratio.Ratio) || ratio.Ratio <= 0 {
 		return e, false
 	}
-	e.Ratio = of.Ratio
+	e.Ratio = ratio.Ratio
 	if apart := SetupsApart(x, y); apart > 0 {
 		e.Floor = 1 + apart
-		e.Differs = e.Differs && e.Size() > e.Floor
 	}
-	if of.Low > 0 && Finite(of.High) {
-		e.Low, e.High = of.Low, of.High
+	if ratio.Low > 0 && Finite(ratio.High) {
+		e.Low, e.High = ratio.Low, ratio.High
 	}
 	return e, true
 }
@@ -253,21 +279,15 @@ func SetupsApart(points ...Sample) float64 {
 	return math.Expm1(parts.Between)
 }
 
-// Level reports whether two stacks cannot be told apart under a workload.
-func (v *View) Level(a, b *Cell) bool {
-	e, _ := v.Compare(a, b)
-	return !e.Differs
-}
-
 // Summary returns the results of a mix, compared with a baseline; nil for the baseline itself.
 func (v *View) Summary(c, baseline *Cell) fact.Summary {
 	s := fact.Summary{Mix: c.Workload.Name, BringUps: c.Point.N, Rate: c.Point.Median, P99NS: c.Point.P99NS,
 		DeviceBytes: c.Sample(DeviceBandwidth).Median()}
 	if baseline != nil {
-		of := baseline.Workload.Name
-		rate, _ := v.Effect(IOPS, s.Mix, of, c.Rates, baseline.Rates)
+		name := baseline.Workload.Name
+		rate, _ := v.Effect(IOPS, s.Mix, name, c.Rates, baseline.Rates)
 		s.Throughput = &rate
-		p99, ok := v.Effect(P99.ID, s.Mix, of, c.Sample(P99), baseline.Sample(P99))
+		p99, ok := v.Effect(P99.ID, s.Mix, name, c.Sample(P99), baseline.Sample(P99))
 		if ok {
 			s.P99 = &p99
 		}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"plimsoll/internal/result/hist"
 )
 
 // The percentiles of a curve are evenly spaced in the logarithm of the share that takes longer: from all to one in
@@ -12,9 +14,6 @@ const (
 	tailSteps   = 10 // for each power of ten
 	tailDecades = 4
 )
-
-// LeastTail is how many must take longer than a percentile for it to be drawn: fewer are a matter of chance.
-const LeastTail = 10
 
 // PercentileFigure returns a figure for curves of latency by percentile.
 func PercentileFigure(title, note, latency string) Figure {
@@ -29,10 +28,10 @@ func PercentileFigure(title, note, latency string) Figure {
 }
 
 // Percentiles returns the values of a curve for such a figure: of count values, whose percentiles are at a percent.
-func (f Figure) Percentiles(count uint64, at func(percent float64) (ns uint64, ok bool)) (curve []float64) {
+func (f Figure) Percentiles(count uint64, valueAt func(percent float64) (ns uint64, ok bool)) (curve []float64) {
 	for _, u := range f.Along {
-		ns, ok := at(max(tailPercent(u), 1e-9))
-		if !ok || float64(count)*math.Pow(10, -u) < LeastTail {
+		ns, ok := valueAt(max(tailPercent(u), 1e-9))
+		if !ok || !hist.Known(count, tailPercent(u)) {
 			break
 		}
 		curve = append(curve, float64(ns))

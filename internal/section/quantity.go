@@ -2,6 +2,7 @@ package section
 
 import (
 	"math"
+	"strconv"
 
 	"plimsoll/internal/units"
 )
@@ -69,6 +70,9 @@ const NotKnown = "not known"
 // None stands in the place of a value that there is not.
 const None = "-"
 
+// Blank stands in the place of a value of which a table has nothing to say, where None says another thing.
+const Blank = " "
+
 // WidestKnown is how many times its lower end the upper end of a ratio's interval may be that says
 // anything.
 const WidestKnown = 100
@@ -90,6 +94,17 @@ func (c Cell) String() string {
 		return c.Of.Format(c.Value) + " to " + c.Of.Format(c.To)
 	}
 	return c.Of.Format(c.Value)
+}
+
+// In writes the cell as a column in one unit has it, without the unit.
+func (c Cell) In(unit Unit) string {
+	switch {
+	case unit == Unit{}, c.Text != "", c.Of == Words:
+		return c.String()
+	case c.Of == Latency && c.Value < 10*unit.Size:
+		return strconv.FormatFloat(c.Value/unit.Size, 'f', 2, 64)
+	}
+	return units.Compact(c.Value / unit.Size)
 }
 
 // Format writes a number to the digits that a table has room for.

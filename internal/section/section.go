@@ -56,8 +56,9 @@ type Table struct {
 	Caption string // "medians over setups"
 	Columns []Column
 	Rows    []Row
-	Folded  bool   // behind a summary on a page, as figures show the same
-	Summary string // the words of that; "" for "The numbers"
+	Notes   []string // below the table
+	Folded  bool     // behind a summary on a page, as figures show the same
+	Summary string   // the words of that; "" for "The numbers"
 }
 
 // MostPrinted is how many rows a folded table has that is printed: a longer one would fill page after page, and is for
@@ -104,10 +105,22 @@ func (t Table) Known() Table {
 
 // Column describes the cells of a column.
 type Column struct {
-	Head  string // short: "p99"
-	Means string // what its numbers are, in words, where the head does not say all: told once, below the table
-	Text  bool   // its cells are words, and stand at the left
-	Drop  int    // where a terminal is too narrow, columns go in this order; 0 stays
+	Head    string // short: "p99"
+	Long    string // on a page, which has room: "ratio to xfs"; "" for Head
+	Word    string // of the glossary, which a page links to in the place of Means; "" for none
+	Key     string // of its values in JSON and CSV, with their unit: "p99_ns"; "" for a column that these leave out
+	KeyHigh string // of the upper ends, where its values are ranges, whose lower ends have Key
+	Unit    Unit   // of its numbers on a terminal; the zero value where each number has its own
+	Means   string // what its numbers are, in words, where the head does not say all: printed once, below the table
+	Text    bool   // its cells are words, and stand at the left
+	Drop    int    // where a terminal is too narrow, columns go in this order; 0 stays
+	OnPage  bool   // only a page has room for it
+}
+
+// Unit is one unit for all numbers of a column.
+type Unit struct {
+	Name string  // "µs"; "" where the head has it
+	Size float64 // in what the numbers are stored in: 1000 for nanoseconds
 }
 
 // Row is a row of a table: a cell for each column, or a line of words across all of them.
@@ -117,7 +130,11 @@ type Row struct {
 	Stack  string // that it is of; "" for none
 	Warn   bool   // it has what readers should not miss
 	Strong bool   // it has the answer
+	Tags   []Tag  // what marks it among the rows
 }
+
+// Tag marks a row: by a letter on a terminal, which explains it below the table, and in words on a page.
+type Tag struct{ Letter, Text string }
 
 // Key explains a kind of mark of the figures.
 type Key struct {

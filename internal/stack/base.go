@@ -16,13 +16,13 @@ import (
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/state/journal"
+	"plimsoll/internal/state/sudouser"
 )
 
-// Base is a stack that is up, but for what its workloads see of it: these are its
-// places. Of its methods, Place alone can be called concurrently.
+// Base is a stack that is up, without the places in which its workloads run. Only Place can be called concurrently.
 type Base struct {
 	Devices []result.Device // top first, down to the disk under a loop
-	Disks   []blockdev.Disk // that hold its bytes; none where they cannot be told
+	Disks   []blockdev.Disk // that hold its bytes; none if they are unknown
 	Facts   []result.Fact   // read back from the host
 	Region  int             // Number of the region of the disk that it stands on; 0 for none of the run's making
 	Remote  Remote          // identity of a remote device at its host; zero for a local device
@@ -33,21 +33,22 @@ type Base struct {
 	block     string   // device that file systems are made on, and raw workloads use
 	blocks    []string // devices of the sources that are joined, before a layer makes one of them
 	sizeBytes int64    // of block
-	own       bool     // block is removed with the base
+	ownsBlock bool     // the base removes block at its end
 	exclusive []string // kernel names of the sources' devices, which no one else may use
 	hostFS    string   // type of the host's file systems that hold the sources, if any do
 	dir       string   // mounted directory, on the host
 	golden    string   // directory of data that is copied to places; "" until it is made
-	elsewhere bool     // a server is measured that somebody else started
-	pool      *pool    // that a storage driver makes thin devices of; nil for none
+	elsewhere bool     // another party started the server that is measured
+	pool      *pool    // from which a storage driver makes thin devices; nil for none
 	flush     []string
 	ready     []func() error // before each trial, in this order
 	undo      []*journal.Entry
-	locks     []*os.File // on devices, while the base is up
-	view      *layer     // what places are; nil for the host's
-	engine    *engine    // runs the base's containers; nil for none
-	shared    bool       // other bases use the engine too
-	mu        sync.Mutex // of places
+	locks     []*os.File     // on devices, while the base is up
+	view      *layer         // of the places; nil for the host's
+	engine    *engine        // runs the base's containers; nil for none
+	shared    bool           // other bases use the engine too
+	worker    *sudouser.User // owner of the processes in its directory; nil for this process's user
+	mu        sync.Mutex     // guards places, which goroutines add to
 	places    []*Place
 }
 
@@ -82,6 +83,11 @@ func (b *build) up(ctx context.Context, parts []part, sources int) error {
 	}
 	for _, p := range parts {
 		b.env.trace("%s: %s", b.name, p.node.Name)
+		if p.Gives == line.View {
+			if err := checkViewIsRoots(parts[0].node, b.base.worker); err != nil {
+				return err
+			}
+		}
 		if err := p.up(ctx, b, p.node); err != nil {
 			return err
 		}
@@ -103,7 +109,15 @@ func (b *build) do(ctx context.Context, c journal.Change, make func(mark string)
 
 // mkdir makes a directory of the stack's own.
 func (b *build) mkdir(ctx context.Context, path string) error {
-	return b.do(ctx, &journal.Dir{Path: path}, func(string) error { return os.Mkdir(path, 0o755) })
+	return b.do(ctx, &journal.Dir{Path: path}, func(string) error { return b.base.mkdir(path) })
+}
+
+// mkdir makes a directory with the rights that the base's files are worked with.
+func (b *Base) mkdir(path string) error {
+	if b.worker == nil {
+		return os.Mkdir(path, 0o755)
+	}
+	return b.worker.Do(func() error { return os.Mkdir(path, 0o755) })
 }
 
 // recordHostFS notes the type of the host's file system that holds a source.
@@ -142,10 +156,10 @@ func (b *build) finish() error {
 	return nil
 }
 
-// schedulers returns the I/O schedulers of devices, but for those that were told of.
-func schedulers(devices, told []result.Device) (facts []result.Fact) {
+// schedulers returns the I/O schedulers of those devices that were not reported before.
+func schedulers(devices, reported []result.Device) (facts []result.Fact) {
 	for _, d := range devices {
-		if slices.ContainsFunc(told, func(other result.Device) bool { return other.Name == d.Name }) {
+		if slices.ContainsFunc(reported, func(other result.Device) bool { return other.Name == d.Name }) {
 			continue
 		}
 		text, err := os.ReadFile("/sys/block/" + d.Name + "/queue/scheduler")
@@ -169,10 +183,10 @@ func (b *Base) disks(devices []result.Device) []blockdev.Disk {
 // Down takes down the places, the last one first, and then the base, topmost layer
 // first.
 func (b *Base) Down(ctx context.Context) error {
-	var all []error
+	var failures []error
 	if b.shared && !b.engine.docker.Answers(ctx) {
 		// Its containers would stay, and hold what is below them.
-		all = append(all, b.env.release(ctx, b.engine))
+		failures = append(failures, b.env.release(ctx, b.engine))
 	}
 	b.shared = false
 	places := slices.Clone(b.places)
@@ -185,14 +199,14 @@ func (b *Base) Down(ctx context.Context) error {
 	for _, p := range places {
 		p.forget()
 	}
-	all = append(all, errs...)
-	all = append(all, b.env.Journal.UndoEach(ctx, b.undo))
+	failures = append(failures, errs...)
+	failures = append(failures, b.env.Journal.UndoEach(ctx, b.undo))
 	b.undo = nil
 	for _, l := range b.locks {
 		l.Close()
 	}
 	b.locks = nil
-	return errors.Join(all...)
+	return errors.Join(failures...)
 }
 
 // flushLimit bounds the time for writing back data that a trial left in memory.
@@ -233,14 +247,14 @@ func (b *Base) Ready() error {
 
 // doWithLimit runs do, and gives up on it after a while: a system call on a device that does not answer ignores
 // signals.
-func doWithLimit(what string, do func() error) error {
+func doWithLimit(operation string, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()
 	select {
 	case err := <-done:
 		return err
 	case <-time.After(flushLimit):
-		return fmt.Errorf("%s: no end after %s: is the device still there? (dmesg may show)", what, flushLimit)
+		return fmt.Errorf("%s: no end after %s: is the device still there? (dmesg may show)", operation, flushLimit)
 	}
 }
 

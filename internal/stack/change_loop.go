@@ -22,6 +22,9 @@ type loopChange struct {
 	Number  int
 	Backing string
 	Created bool // the run added the device node too
+	// Device and Inode are of the backing file, which keeps them when it, or a directory above it, gets another name.
+	// Both are 0 in journals of versions that knew the name alone.
+	Device, Inode uint64
 }
 
 // What implements Change.
@@ -104,6 +107,14 @@ func (c *loopChange) attached() bool {
 	if err != nil {
 		return false
 	}
-	file := strings.TrimSuffix(strings.TrimSpace(string(b)), " (deleted)")
-	return file == c.Backing
+	if c.Inode == 0 {
+		return strings.TrimSuffix(strings.TrimSpace(string(b)), " (deleted)") == c.Backing
+	}
+	dev, err := os.OpenFile("/dev/loop"+strconv.Itoa(c.Number), os.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer dev.Close()
+	info, err := unix.IoctlLoopGetStatus64(int(dev.Fd()))
+	return err == nil && info.Device == c.Device && info.Inode == c.Inode
 }

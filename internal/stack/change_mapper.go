@@ -21,11 +21,11 @@ func ofGroup(prefix string) func(devmapper.Device) bool {
 // removeMapped removes the mapped devices that match, and those that stand on
 // them, topmost first.
 func removeMapped(ctx context.Context, match func(devmapper.Device) bool) error {
-	all, err := devmapper.List(sysfs)
+	devices, err := devmapper.List(sysfs)
 	if err != nil {
 		return err
 	}
-	for _, d := range all {
+	for _, d := range devices {
 		if !match(d) {
 			continue
 		}
@@ -39,11 +39,11 @@ func removeMapped(ctx context.Context, match func(devmapper.Device) bool) error 
 // removeAbove removes the mapped devices on a device, by its kernel name.
 func removeAbove(ctx context.Context, device string) error {
 	for _, kernel := range holders("/dev/" + device) {
-		above, ok := devmapper.Find(sysfs, kernel)
+		holder, ok := devmapper.Find(sysfs, kernel)
 		if !ok {
-			return fmt.Errorf("remove %s: %s stands on it, which is not of this run: take that apart and clean again", device, kernel)
+			return fmt.Errorf("remove %s: %s uses it, which this run did not make: take that apart and clean again", device, kernel)
 		}
-		if err := removeTree(ctx, above); err != nil {
+		if err := removeTree(ctx, holder); err != nil {
 			return err
 		}
 	}

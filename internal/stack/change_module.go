@@ -35,13 +35,13 @@ func LoadedModules(changes ...journal.Change) []string {
 	if err != nil {
 		return nil
 	}
-	var all []string
+	var modules []string
 	for _, c := range changes {
 		if m, ok := c.(*Module); ok && m.Boot == boot {
-			all = append(all, m.Adds...)
+			modules = append(modules, m.Adds...)
 		}
 	}
-	return all
+	return modules
 }
 
 // Needed reports whether the change must load the module, or share it with changes in Held. loadable reports whether
@@ -104,13 +104,13 @@ func (c *Module) Make() error {
 }
 
 func modprobe(args ...string) (string, error) {
-	var said bytes.Buffer
+	var stderr bytes.Buffer
 	cmd := exec.Command("modprobe", args...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	cmd.Stderr = &said
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("modprobe %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(said.String()))
+		return "", fmt.Errorf("modprobe %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
 	}
 	return string(out), nil
 }
@@ -133,15 +133,15 @@ func (c *Module) Undo(context.Context, string) error {
 	if err != nil || boot != c.Boot {
 		return err
 	}
-	var all []error
+	var errs []error
 	for _, name := range slices.Backward(c.Adds) {
 		if stays[name] {
 			continue
 		}
 		err := unix.DeleteModule(name, unix.O_NONBLOCK)
 		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EBUSY) {
-			all = append(all, fmt.Errorf("unload module %s: %w", name, err))
+			errs = append(errs, fmt.Errorf("unload module %s: %w", name, err))
 		}
 	}
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }

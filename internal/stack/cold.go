@@ -57,9 +57,9 @@ func cachedBytes(f *os.File) (bytes int64, err error) {
 	page := int64(os.Getpagesize())
 	const window = 1 << 30 // mapped at a time
 	resident := make([]byte, window/page)
-	for at := int64(0); at < st.Size(); at += window {
-		length := min(window, st.Size()-at)
-		mapped, err := unix.Mmap(int(f.Fd()), at, int(length), unix.PROT_READ, unix.MAP_SHARED)
+	for offset := int64(0); offset < st.Size(); offset += window {
+		length := min(window, st.Size()-offset)
+		mapped, err := unix.Mmap(int(f.Fd()), offset, int(length), unix.PROT_READ, unix.MAP_SHARED)
 		if err != nil {
 			return 0, err
 		}

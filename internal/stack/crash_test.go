@@ -138,30 +138,30 @@ func crashes(t *testing.T, places int, text string, kinds ...string) {
 
 // killed runs this binary with a setting that makes it no test, and has it kill itself at a step of its
 // journal. It returns what it printed.
-func killed(t *testing.T, at, setting string) string {
+func killed(t *testing.T, step, setting string) string {
 	t.Helper()
-	t.Logf("crashes at %s", at)
+	t.Logf("crashes at %s", step)
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), setting, journal.CrashVariable+"="+at)
+	cmd.Env = append(os.Environ(), setting, journal.CrashVariable+"="+step)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != -1 {
-		t.Fatalf("%s: it was to kill itself at %s, but: %v: %s", setting, at, err, out)
+		t.Fatalf("%s: it was to kill itself at %s, but: %v: %s", setting, step, err, out)
 	}
 	return string(out)
 }
 
 // cleaned has Clean bring the host back, twice.
-func cleaned(t *testing.T, dir string, before hosttest.State, at string) {
+func cleaned(t *testing.T, dir string, before hosttest.State, step string) {
 	t.Helper()
 	for range 2 {
 		reports, err := journal.Clean(t.Context(), dir)
 		if err != nil {
-			t.Fatalf("at %s: clean: %v, %+v", at, err, reports)
+			t.Fatalf("at %s: clean: %v, %+v", step, err, reports)
 		}
 	}
 	if diff := before.Settle(0); diff != "" {
-		t.Fatalf("at %s the host is not as it was:\n%s", at, diff)
+		t.Fatalf("at %s the host is not as it was:\n%s", step, diff)
 	}
 }
 
@@ -169,14 +169,14 @@ func TestAStripeIsUndoneAfterACrashAtAnyStep(t *testing.T) {
 	hosttest.Exclusive(t)
 	needKernel(t, "dm-mod", "md-mod", "raid0")
 	for _, test := range []struct {
-		over  string
-		kinds []string
+		layers string
+		kinds  []string
 	}{
 		{"lvm-stripe > ext4", []string{"*stack.volumeGroupChange", "*stack.logicalVolumeChange"}},
 		{"raid0", []string{"*stack.arrayChange"}},
 	} {
-		t.Run(test.over, func(t *testing.T) {
-			crashes(t, 1, threeDevices(&Env{}, "64MiB")+" > "+test.over, test.kinds...)
+		t.Run(test.layers, func(t *testing.T) {
+			crashes(t, 1, threeDevices(&Env{}, "64MiB")+" > "+test.layers, test.kinds...)
 		})
 	}
 	t.Run("raid0 that udev puts together again", assembledAgain)

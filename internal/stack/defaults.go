@@ -2,7 +2,6 @@ package stack
 
 import (
 	"slices"
-	"strings"
 
 	"plimsoll/internal/stack/line"
 )
@@ -24,49 +23,6 @@ var vfsDefaults = []kernelDefault{
 	{Option: "nolazytime", Against: "lazytime"}, {Option: "nostrictatime", Against: "strictatime"},
 }
 
-// kernelDefaults are those of each file system: what its fill_super sets before it reads options (fs/ext4/super.c,
-// fs/xfs/xfs_super.c, fs/btrfs/super.c), and ext4(5), xfs(5) and btrfs(5) call the default.
-var kernelDefaults = map[string][]kernelDefault{
-	"ext4": {
-		// Commit 244adf6426ee, "ext4: make dioread_nolock the default"; data=journal switches it off.
-		{Option: "dioread_nolock", Since: "5.6", Against: "dioread_lock", Unless: "data=journal"},
-		{Option: "delalloc", Against: "nodelalloc", Unless: "data=journal"},
-		{Option: "data=ordered"}, {Option: "barrier", Against: "nobarrier"}, {Option: "barrier=1", Against: "nobarrier"},
-		{Option: "auto_da_alloc", Against: "noauto_da_alloc"}, {Option: "nodiscard", Against: "discard"},
-		{Option: "commit=5"}, {Option: "user_xattr", Against: "nouser_xattr"}, {Option: "acl", Against: "noacl"},
-		{Option: "data_err=ignore"}, {Option: "journal_ioprio=3"}, {Option: "bsddf", Against: "minixdf"},
-		{Option: "nogrpid", Against: "grpid"}, {Option: "sysvgroups", Against: "bsdgroups"},
-	},
-	"xfs": {
-		{Option: "inode64", Since: "3.7", Against: "inode32"},
-		{Option: "nodiscard", Against: "discard"},
-		{
-			Option:  "nolargeio",
-			Against: "largeio",
-		},
-		{Option: "nogrpid", Against: "grpid"},
-		{Option: "sysvgroups", Against: "bsdgroups"},
-	},
-	"btrfs": {
-		{Option: "datacow", Against: "nodatacow"},
-		{Option: "datasum", Against: "nodatasum"},
-		{
-			Option:  "barrier",
-			Against: "nobarrier",
-		},
-		{Option: "treelog", Against: "notreelog"},
-		{Option: "acl", Against: "noacl"},
-		{
-			Option: "commit=30",
-		},
-		{Option: "noautodefrag", Against: "autodefrag"},
-		{Option: "noflushoncommit", Against: "flushoncommit"},
-		{Option: "compress=no"},
-		{Option: "compress=none"},
-		{Option: "discard=async", Since: "6.2", Against: "nodiscard"},
-	},
-}
-
 // Pointless is a mount option of a stack that the kernel has without it.
 type Pointless struct {
 	FileSystem, Option string
@@ -79,25 +35,35 @@ func WithoutDefaults(l line.Line) (plain line.Line, pointless []Pointless) {
 	plain.Nodes = slices.Clone(l.Nodes)
 	for i := range plain.Nodes {
 		n := &plain.Nodes[i]
-		own, isFileSystem := kernelDefaults[n.Name]
-		text, mounts := n.Option("mount")
-		if !isFileSystem || !mounts {
+		defaults, isFileSystem := defaultsOf(n.Name)
+		if !isFileSystem {
 			continue
 		}
-		given := strings.Split(text, ",")
-		kept := slices.DeleteFunc(slices.Clone(given), func(option string) bool {
-			for _, d := range slices.Concat(own, vfsDefaults) {
+		mounted := n.MountOptions()
+		var given []string
+		for _, o := range mounted {
+			given = append(given, o.String())
+		}
+		*n = n.WithMountOptions(slices.DeleteFunc(mounted, func(o line.Option) bool {
+			option := o.String()
+			for _, d := range slices.Concat(defaults, vfsDefaults) {
 				if option == d.Option && !slices.Contains(given, d.Unless) && !slices.Contains(given, d.Against) {
 					pointless = append(pointless, Pointless{n.Name, option, d.Since, d.Against})
 					return true
 				}
 			}
 			return option == "rw" || option == "defaults"
-		})
-		n.Options = slices.DeleteFunc(slices.Clone(n.Options), func(o line.Option) bool { return o.Key == "mount" })
-		if len(kept) > 0 {
-			n.Options = append(n.Options, line.Option{Key: "mount", Value: strings.Join(kept, ",")})
-		}
+		}))
 	}
 	return plain, pointless
+}
+
+// defaultsOf returns the mount options that change nothing on a file system of its own. ok is false for any other node.
+func defaultsOf(node string) (own []kernelDefault, ok bool) {
+	for _, k := range table {
+		if k.fileSystem != nil && k.Name == node {
+			return k.fileSystem.defaults, true
+		}
+	}
+	return nil, false
 }

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -30,8 +31,10 @@ func TestWithoutDefaults(t *testing.T) {
 			t.Errorf("%s: %s without %q, want %s without %s", text, plain, options, want.plain, want.options)
 		}
 	}
-	for name, all := range kernelDefaults {
-		for _, d := range append(all, vfsDefaults...) {
+	for _, known := range FileSystems() {
+		name := known.Name
+		own, _ := defaultsOf(name)
+		for _, d := range slices.Concat(own, vfsDefaults) {
 			for _, option := range []string{d.Option, d.Against, d.Unless} {
 				if option == "" {
 					continue

@@ -10,11 +10,10 @@ import (
 	"plimsoll/internal/stack/line"
 )
 
-// WholeDisks names the disks that a stack of that line would stand on, by their
-// kernel names. work is where loop devices' files go unless the line says
-// otherwise. What cannot be found is left out.
+// WholeDisks returns the kernel names of the disks under a stack. work is the directory of loop devices' files unless
+// the line names one. Disks that cannot be found are left out.
 func (e *Env) WholeDisks(l line.Line, work string) []string {
-	var all []string
+	var names []string
 	for _, n := range l.Sources() {
 		path := work
 		switch {
@@ -34,12 +33,12 @@ func (e *Env) WholeDisks(l line.Line, work string) []string {
 			continue
 		}
 		for _, name := range disksOf(e.Host.Roots, path) {
-			if !slices.Contains(all, name) {
-				all = append(all, name)
+			if !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
 	}
-	return all
+	return names
 }
 
 // disksOf names the disks under a path, or under where it will be made.

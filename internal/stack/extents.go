@@ -36,40 +36,35 @@ const (
 
 // extentsOf returns the extents of a part of a file on its disk; nil when the file system does not report them.
 // Unwritten parts are left out, since the file system may still allocate them elsewhere.
-func extentsOf(path string, offset, bytes int64) ([]extent, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var all []extent
+func extentsOf(f *os.File, offset, bytes int64) ([]extent, error) {
+	var extents []extent
 	start, end := uint64(offset), uint64(offset+bytes)
-	for at := start; at < end; {
-		found, err := mapExtents(int(f.Fd()), at, end-at)
+	for next := start; next < end; {
+		found, err := mapExtents(int(f.Fd()), next, end-next)
 		switch {
 		case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOTTY):
 			return nil, nil
 		case err != nil:
-			return nil, fmt.Errorf("ask where %s lies on its disk: %w", path, err)
+			return nil, fmt.Errorf("ask where %s lies on its disk: %w", f.Name(), err)
 		case len(found) == 0:
-			return all, nil
+			return extents, nil
 		}
 		for _, e := range found {
-			at = max(at, e.where.logical+e.where.length)
+			next = max(next, e.extent.logical+e.extent.length)
 			if e.flags&fiemapUnwritten == 0 {
-				all = append(all, e.where.clip(start, end))
+				extents = append(extents, e.extent.clip(start, end))
 			}
 			if e.flags&fiemapLast != 0 {
-				return all, nil
+				return extents, nil
 			}
 		}
 	}
-	return all, nil
+	return extents, nil
 }
 
 type mappedExtent struct {
-	where extent
-	flags uint32
+	extent extent
+	flags  uint32
 }
 
 func mapExtents(fd int, start, length uint64) ([]mappedExtent, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"plimsoll/internal/host/blockdev"
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/fsoption"
 	"plimsoll/internal/stack/line"
@@ -24,6 +25,8 @@ type filesystem struct {
 	name     string
 	summary  string
 	pkg      string                             // Debian package of its mkfs
+	kernel   string                             // the kernel's option: "XFS_FS"
+	direct   bool                               // loop devices over its files do direct I/O
 	mkfs     func(uuid, device string) []string // command line without the user's options, device last
 	minBytes int64                              // smallest device for which mkfs makes one; 0 for any
 	options  []line.OptionDef                   // besides mkfs= and mount=
@@ -31,7 +34,19 @@ type filesystem struct {
 	mkfsOptions  fsoption.Options // that a user may add with mkfs=
 	mountOptions fsoption.Options // and with mount=
 
+	defaults []kernelDefault // mount options that change nothing
+
 	afterMount func(b *build, n line.Node) error // run after mounting; nil for nothing
+}
+
+// FileSystems returns the file systems that stacks can have, in the order of the table.
+func FileSystems() (all []hostinfo.FileSystem) {
+	for _, k := range table {
+		if f := k.fileSystem; f != nil {
+			all = append(all, hostinfo.FileSystem{Name: f.name, Package: f.pkg, KernelOption: f.kernel, DirectIO: f.direct})
+		}
+	}
+	return all
 }
 
 // anyMount are mount options of every file system (mount(8)). No option of
@@ -48,18 +63,19 @@ var anyMount = fsoption.Options{
 		"encryption": "is not supported",
 		"helper":     "runs a program on the host",
 		"uhelper":    "runs a program on the host",
-		"loop":       "makes a loop device that nobody takes down",
+		"loop":       "makes a loop device that is never detached",
 		"move":       "moves a mount of the host",
-		"offset":     "makes a loop device that nobody takes down",
-		"sizelimit":  "makes a loop device that nobody takes down",
+		"offset":     "makes a loop device that is never detached",
+		"sizelimit":  "makes a loop device that is never detached",
 		"rbind":      "mounts a directory of the host",
 		"remount":    "changes another mount",
-		"ro":         "leaves nothing to write to",
+		"ro":         "leaves no room to write",
 	},
 }
 
 func (f filesystem) layer() *layer {
 	return &layer{
+		fileSystem: &f,
 		Def: line.Def{
 			Name: f.name, Summary: f.summary, Below: line.Block, Gives: line.FileSystem,
 			Options: append([]line.OptionDef{
@@ -106,7 +122,7 @@ func (f filesystem) mkfsArgv(id, device string, n line.Node) []string {
 func (f filesystem) up(ctx context.Context, b *build, n line.Node) error {
 	id := uuid.NewString()
 	argv := f.mkfsArgv(id, b.base.block, n)
-	change := &mkfsChange{Device: b.base.block, Type: f.name, UUID: id, Keep: b.base.own}
+	change := &mkfsChange{Device: b.base.block, Type: f.name, UUID: id, Keep: b.base.ownsBlock}
 	if err := b.do(ctx, change, func(mark string) error { return command(ctx, mark, argv...) }); err != nil {
 		return err
 	}

@@ -17,7 +17,8 @@ type follower struct {
 	enough chan struct{} // closed when take has returned true
 	err    error         // once end returned
 
-	path  string
+	files *os.Root // that the process writes to
+	name  string
 	take  func([]byte) bool
 	stop  chan struct{} // closed when the process ended
 	ended chan struct{}
@@ -25,9 +26,9 @@ type follower struct {
 	asked bool
 }
 
-func startFollower(path string, take func([]byte) bool) *follower {
+func startFollower(files *os.Root, name string, take func([]byte) bool) *follower {
 	f := &follower{
-		enough: make(chan struct{}), path: path, take: take,
+		enough: make(chan struct{}), files: files, name: name, take: take,
 		stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go f.run()
@@ -54,7 +55,7 @@ func (f *follower) run() {
 // poll passes on new bytes.
 func (f *follower) poll() error {
 	if f.file == nil {
-		file, err := os.Open(f.path)
+		file, err := openOutput(f.files, f.name)
 		if errors.Is(err, os.ErrNotExist) {
 			return nil // the process has not written yet, or never will: that is told by who reads the outputs
 		}
@@ -65,7 +66,7 @@ func (f *follower) poll() error {
 	}
 	appended, err := io.ReadAll(f.file)
 	if err != nil {
-		return fmt.Errorf("follow %s: %w", f.path, err)
+		return fmt.Errorf("follow %s: %w", f.name, err)
 	}
 	if len(appended) > 0 && f.take(appended) && !f.asked {
 		f.asked = true

@@ -17,13 +17,13 @@ func TestKeepFree(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "100%") || !strings.Contains(err.Error(), "--keep-free") {
 		t.Errorf("all of it is to stay free: %v", err)
 	}
-	all, err := (&Env{}).free(dir)
+	free, err := (&Env{}).free(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.KeepFree = 0.1
 	left, err := e.free(dir)
-	if err != nil || left >= all {
-		t.Errorf("%d of %d bytes are left beside a tenth, %v", left, all, err)
+	if err != nil || left >= free {
+		t.Errorf("%d of %d bytes are left beside a tenth, %v", left, free, err)
 	}
 }

@@ -12,12 +12,13 @@ import (
 
 // btrfs checksums data and copies on write unless nodatacow turns both off.
 var btrfs = filesystem{
-	name: "btrfs", summary: "the btrfs file system", pkg: "btrfs-progs",
+	name: "btrfs", summary: "the btrfs file system", pkg: "btrfs-progs", kernel: "BTRFS_FS", direct: true,
 	mkfs: func(uuid, device string) []string {
 		return []string{"mkfs.btrfs", "-q", "-f", "-K", "-U", uuid, device}
 	},
 	mkfsOptions:  btrfsMkfs,
 	mountOptions: btrfsMount,
+	defaults:     btrfsDefaults,
 	options: []line.OptionDef{
 		{
 			Key:     "nodatacow",
@@ -142,4 +143,19 @@ func overwriteInPlace(dir string) error {
 		return fmt.Errorf("copy-on-write stays on for %s", dir)
 	}
 	return nil
+}
+
+// btrfsDefaults are what fill_super sets before it reads options, and btrfs(5) calls the default.
+var btrfsDefaults = []kernelDefault{
+	{Option: "datacow", Against: "nodatacow"},
+	{Option: "datasum", Against: "nodatasum"},
+	{Option: "barrier", Against: "nobarrier"},
+	{Option: "treelog", Against: "notreelog"},
+	{Option: "acl", Against: "noacl"},
+	{Option: "commit=30"},
+	{Option: "noautodefrag", Against: "autodefrag"},
+	{Option: "noflushoncommit", Against: "flushoncommit"},
+	{Option: "compress=no"},
+	{Option: "compress=none"},
+	{Option: "discard=async", Since: "6.2", Against: "nodiscard"},
 }

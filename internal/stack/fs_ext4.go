@@ -5,12 +5,13 @@ import "plimsoll/internal/stack/fsoption"
 // ext4 initializes its tables at once: done lazily, as is the default, it
 // would write in the background while trials run.
 var ext4 = filesystem{
-	name: "ext4", summary: "the ext4 file system", pkg: "e2fsprogs",
+	name: "ext4", summary: "the ext4 file system", pkg: "e2fsprogs", kernel: "EXT4_FS", direct: true,
 	mkfs: func(uuid, device string) []string {
 		return []string{"mkfs.ext4", "-q", "-F", "-U", uuid, "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", device}
 	},
 	mkfsOptions:  ext4Mkfs,
 	mountOptions: ext4Mount,
+	defaults:     ext4Defaults,
 }.layer()
 
 // ext4Mkfs are options of mkfs.ext4 (mke2fs(8)).
@@ -92,3 +93,15 @@ var ext4Mount = fsoption.Options{
 		"grpjquota":    "names a file",
 	},
 }.With(anyMount)
+
+// ext4Defaults are what fill_super sets before it reads options, and ext4(5) calls the default.
+var ext4Defaults = []kernelDefault{
+	// Commit 244adf6426ee, "ext4: make dioread_nolock the default"; data=journal switches it off.
+	{Option: "dioread_nolock", Since: "5.6", Against: "dioread_lock", Unless: "data=journal"},
+	{Option: "delalloc", Against: "nodelalloc", Unless: "data=journal"},
+	{Option: "data=ordered"}, {Option: "barrier", Against: "nobarrier"}, {Option: "barrier=1", Against: "nobarrier"},
+	{Option: "auto_da_alloc", Against: "noauto_da_alloc"}, {Option: "nodiscard", Against: "discard"},
+	{Option: "commit=5"}, {Option: "user_xattr", Against: "nouser_xattr"}, {Option: "acl", Against: "noacl"},
+	{Option: "data_err=ignore"}, {Option: "journal_ioprio=3"}, {Option: "bsddf", Against: "minixdf"},
+	{Option: "nogrpid", Against: "grpid"}, {Option: "sysvgroups", Against: "bsdgroups"},
+}

@@ -5,13 +5,14 @@ import "plimsoll/internal/stack/fsoption"
 // xfs passes -K to mkfs, which keeps the blocks of the device: discarding a loop device would punch holes into its
 // file, and blocks would be allocated during trials.
 var xfs = filesystem{
-	name: "xfs", summary: "the XFS file system", pkg: "xfsprogs",
+	name: "xfs", summary: "the XFS file system", pkg: "xfsprogs", kernel: "XFS_FS", direct: true,
 	minBytes: 300 << 20, // since xfsprogs 5.19
 	mkfs: func(uuid, device string) []string {
 		return []string{"mkfs.xfs", "-q", "-f", "-K", "-m", "uuid=" + uuid, device}
 	},
 	mkfsOptions:  xfsMkfs,
 	mountOptions: xfsMount,
+	defaults:     xfsDefaults,
 }.layer()
 
 // xfsParts is the value of an option of mkfs.xfs: a list, of which plimsoll
@@ -94,3 +95,12 @@ var xfsMount = fsoption.Options{
 		"norecovery": "is not supported",
 	},
 }.With(anyMount)
+
+// xfsDefaults are what fill_super sets before it reads options, and xfs(5) calls the default.
+var xfsDefaults = []kernelDefault{
+	{Option: "inode64", Since: "3.7", Against: "inode32"},
+	{Option: "nodiscard", Against: "discard"},
+	{Option: "nolargeio", Against: "largeio"},
+	{Option: "nogrpid", Against: "grpid"},
+	{Option: "sysvgroups", Against: "bsdgroups"},
+}

@@ -14,8 +14,8 @@ import (
 // Gate starts several steps at the same moment, regardless of how long each takes to start. A step's process first
 // reads its Gate file, a FIFO that is opened once all processes wait for it.
 type Gate struct {
-	mu     sync.Mutex
-	waited int // for so many processes
+	mu     sync.Mutex // guards waited
+	waited int        // for so many processes
 	open   chan struct{}
 }
 
@@ -47,32 +47,39 @@ const gateStep = 2 * time.Millisecond
 // hold makes a FIFO of a step's file and hands its content over once the gate opens.
 // end is called when the process has ended: it leaves the file as it would have been
 // without a gate.
-func (g *Gate) hold(ctx context.Context, arrive func(), path string, content []byte) (end func() error, err error) {
-	err = unix.Mkfifo(path, 0o644)
+func (g *Gate) hold(
+	ctx context.Context, arrive func(), files *os.Root, name string, content []byte,
+) (end func() error, err error) {
+	dir, err := files.Open(".")
 	if err != nil {
-		return nil, fmt.Errorf("make %s, which holds a process back until all are there: %w", path, err)
+		return nil, err
+	}
+	defer dir.Close()
+	err = unix.Mkfifoat(int(dir.Fd()), name, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("make %s, which holds a process back until all are there: %w", name, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- g.pass(ctx, arrive, path, content) }()
+	go func() { done <- g.pass(ctx, arrive, files, name, content) }()
 	return func() error {
 		cancel()
 		err := <-done
-		return errors.Join(err, os.Remove(path), os.WriteFile(path, content, 0o644))
+		return errors.Join(err, files.Remove(name), files.WriteFile(name, content, 0o644))
 	}, nil
 }
 
 // pass waits for the process, and then for all others.
-func (g *Gate) pass(ctx context.Context, arrive func(), path string, content []byte) error {
+func (g *Gate) pass(ctx context.Context, arrive func(), files *os.Root, name string, content []byte) error {
 	defer arrive() // nobody waits for one that never came
 	var fifo *os.File
 	for fifo == nil {
-		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		opened, err := files.OpenFile(name, os.O_WRONLY|unix.O_NONBLOCK, 0)
 		switch {
 		case err == nil:
-			fifo = os.NewFile(uintptr(fd), path)
-		case !errors.Is(err, unix.ENXIO) && !errors.Is(err, unix.EINTR): // ENXIO: nobody reads it yet
-			return fmt.Errorf("open %s: %w", path, err)
+			fifo = opened
+		case !errors.Is(err, unix.ENXIO) && !errors.Is(err, unix.EINTR): // ENXIO: no process reads it yet
+			return fmt.Errorf("open %s: %w", name, err)
 		default:
 			select {
 			case <-ctx.Done():

@@ -11,10 +11,13 @@ import (
 )
 
 // Golden returns a directory on the base's file system for data of which places get copies. The first call makes it.
-// Copies are clones where the file system supports these. It is removed with the base.
+// It is removed with the base.
 func (b *Base) Golden(ctx context.Context) (string, error) {
 	if b.golden != "" {
 		return b.golden, nil
+	}
+	if b.worker != nil {
+		return "", refuseOwner(b.dir, b.worker, "data that root copies")
 	}
 	parent := b.dir
 	if parent == "" {
@@ -32,31 +35,35 @@ func (b *Base) Golden(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// Replace replaces the directory of that name in the place's target by a copy of the one in from: see datasets.Tree.
-func (p *Place) Replace(ctx context.Context, from *os.Root, name string) error {
-	at, err := p.hostDir()
+// Replace replaces the directory of that name in the place's target by a copy of the one in from, and returns the bytes
+// that both share: see datasets.Tree.
+func (p *Place) Replace(ctx context.Context, from *os.Root, name string, sharing datasets.Sharing) (cloned int64,
+	err error,
+) {
+	dir, err := p.hostDir()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	to, err := os.OpenRoot(at)
+	to, err := os.OpenRoot(dir)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer to.Close()
-	if err := datasets.Tree(ctx, from, to, name, name); err != nil {
-		return fmt.Errorf("data for place %d of stack %s: %w", p.config.Number, p.base.line, err)
+	cloned, err = datasets.Tree(ctx, from, to, name, name, sharing)
+	if err != nil {
+		return cloned, fmt.Errorf("data for place %d of stack %s: %w", p.config.Number, p.base.line, err)
 	}
-	return nil
+	return cloned, nil
 }
 
 // Forget drops the files in the place's target from the page cache. Dirty pages stay: flush the base first. A raw
 // device has no files.
 func (p *Place) Forget() error {
-	at, err := p.hostDir()
+	dir, err := p.hostDir()
 	if err != nil {
 		return nil //nolint:nilerr // it has no files
 	}
-	if err := datasets.Forget(at); err != nil {
+	if err := datasets.Forget(dir); err != nil {
 		return fmt.Errorf("drop the files of place %d of stack %s from the page cache: %w", p.config.Number, p.base.line, err)
 	}
 	return nil

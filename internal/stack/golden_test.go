@@ -15,9 +15,9 @@ func TestForget(t *testing.T) {
 	if err := checkCold(dir); err != nil {
 		t.Skip(err)
 	}
-	below := filepath.Join(dir, "data", "wal")
-	paths := []string{filepath.Join(dir, "data", "1.sst"), filepath.Join(below, "1.log")}
-	err := errors.Join(os.MkdirAll(below, 0o700), os.Symlink("/etc/passwd", filepath.Join(dir, "elsewhere")))
+	nested := filepath.Join(dir, "data", "wal")
+	paths := []string{filepath.Join(dir, "data", "1.sst"), filepath.Join(nested, "1.log")}
+	err := errors.Join(os.MkdirAll(nested, 0o700), os.Symlink("/etc/passwd", filepath.Join(dir, "elsewhere")))
 	for _, path := range paths {
 		err = errors.Join(err, os.WriteFile(path, make([]byte, 1<<20), 0o600))
 	}

@@ -22,6 +22,7 @@ import (
 	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/state/journal"
+	"plimsoll/internal/state/sudouser"
 	"plimsoll/internal/workload"
 )
 
@@ -116,9 +117,10 @@ func command(ctx context.Context, mark string, argv ...string) error {
 
 // host runs steps as processes of the host.
 type host struct {
-	journal *journal.Journal
-	group   *cgroup.Group // of the steps alone; nil for none
-	none    error         // the reason why there is none
+	journal  *journal.Journal
+	group    *cgroup.Group  // of the steps alone; nil without one, then groupErr is the reason
+	groupErr error          // why there is no group
+	worker   *sudouser.User // that the steps run as; nil for the user of this process
 }
 
 // newHost makes a cgroup for the steps, like a container's. Without one, measuring continues and the place records
@@ -126,7 +128,7 @@ type host struct {
 func (p *Place) newHost(ctx context.Context) (*host, error) {
 	env := p.base.env
 	if p.group != nil {
-		return &host{journal: env.Journal, group: p.group}, nil
+		return &host{journal: env.Journal, group: p.group, worker: p.base.worker}, nil
 	}
 	group, made, err := cgroup.New(ctx, env.Journal, env.GroupName(), cgroup.Options{Limits: p.config.Limits})
 	p.undo = append(p.undo, made...)
@@ -139,7 +141,7 @@ func (p *Place) newHost(ctx context.Context) (*host, error) {
 	case err != nil:
 		p.fact("cgroup of the workload", "none: "+err.Error())
 	}
-	return &host{journal: env.Journal, group: group, none: err}, nil
+	return &host{journal: env.Journal, group: group, groupErr: err, worker: p.base.worker}, nil
 }
 
 // GroupName returns a name for a cgroup of the run.
@@ -150,16 +152,61 @@ func (e *Env) GroupName() string {
 // maxRunID is how much of a run's id fits into the name of a cgroup.
 const maxRunID = 200
 
-func (h *host) stepGroup() (*cgroup.Group, error) { return h.group, h.none }
+func (h *host) stepGroup() (*cgroup.Group, error) { return h.group, h.groupErr }
 
-func (h *host) ownGroup() (*cgroup.Group, error) { return h.group, h.none }
+func (h *host) ownGroup() (*cgroup.Group, error) { return h.group, h.groupErr }
 
-func (*host) pathInside(scratch string) string { return scratch }
+func (h *host) pathInside(scratch string) string {
+	if h.worker != nil {
+		return lentDirectory
+	}
+	return scratch
+}
 
-func (h *host) exec(ctx context.Context, p process) (workload.Exit, error) {
+// lentDirectory is the scratch directory for a process of another user, who may not come to it by its path: the first
+// file that exec.Cmd hands over.
+const lentDirectory = "/proc/self/fd/3"
+
+// lend lets a process of the worker write to a scratch directory, until takeBack is called.
+func (h *host) lend(scratch string) (dir *os.File, takeBack func() error, err error) {
+	dir, err = os.OpenFile(scratch, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	takeBack = func() error { return errors.Join(dir.Chown(os.Geteuid(), os.Getegid()), dir.Close()) }
+	if err := dir.Chown(h.worker.UID, h.worker.GID); err != nil {
+		return nil, nil, errors.Join(err, dir.Close())
+	}
+	return dir, takeBack, nil
+}
+
+// become has a command run as the worker, without a capability, and hands over its scratch directory.
+func (h *host) become(c *exec.Cmd, scratch *os.File) {
+	groups := h.worker.Groups()
+	numbers := make([]uint32, len(groups))
+	for i, gid := range groups {
+		numbers[i] = uint32(gid)
+	}
+	c.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(h.worker.UID), Gid: uint32(h.worker.GID), Groups: numbers}
+	c.ExtraFiles = []*os.File{scratch}
+	if c.Dir == lentDirectory { // the process is there before it has the file by that number
+		c.Dir = fmt.Sprintf("/proc/self/fd/%d", scratch.Fd())
+	}
+}
+
+func (h *host) exec(ctx context.Context, p process) (_ workload.Exit, failed error) {
 	argv := p.argv
 	if _, err := exec.LookPath(argv[0]); err != nil {
 		return workload.Exit{Code: 127, Stderr: argv[0] + ": command not found"}, nil //nolint:nilerr // told as a shell does
+	}
+	var scratch *os.File
+	if h.worker != nil {
+		dir, takeBack, err := h.lend(p.lent)
+		if err != nil {
+			return workload.Exit{}, err
+		}
+		defer func() { failed = errors.Join(failed, takeBack()) }()
+		scratch = dir
 	}
 	stderr := printable.Tail{Most: tailBytes}
 	var runErr error
@@ -169,6 +216,9 @@ func (h *host) exec(ctx context.Context, p process) (workload.Exit, error) {
 			c.Dir, c.Stdout, c.Stderr = p.dir, &stderr, &stderr
 			if p.stdin != "" {
 				c.Stdin = strings.NewReader(p.stdin)
+			}
+			if h.worker != nil {
+				h.become(c, scratch)
 			}
 		})
 		return nil

@@ -41,8 +41,8 @@ var costModel = &layer{
 		s.makes("/sys/fs/cgroup/" + iocost.ModelFile)
 		s.makes("/sys/fs/cgroup/" + iocost.QoSFile)
 	},
-	checkOn: func(e *Env, below []line.Node, n line.Node) error {
-		if _, err := e.queueBelow(below, n); err != nil {
+	checkOn: func(e *Env, nodesBelow []line.Node, n line.Node) error {
+		if _, err := e.queueBelow(nodesBelow, n); err != nil {
 			return err
 		}
 		if _, _, err := costSettings(n); err != nil {

@@ -206,11 +206,11 @@ func (c *arrayChange) stop(ctx context.Context, member string) error {
 	if name == "" {
 		return nil
 	}
-	if above := holders("/dev/" + name); len(above) > 0 {
+	if users := holders("/dev/" + name); len(users) > 0 {
 		return fmt.Errorf(
-			"stop array %s: %s stands on it, which is not of this run: take that apart and clean again",
+			"stop array %s: %s uses it, which this run did not make: take that apart and clean again",
 			name,
-			strings.Join(above, ", "),
+			strings.Join(users, ", "),
 		)
 	}
 	if out, err := exec.CommandContext(ctx, "mdadm", "--stop", "/dev/"+name).CombinedOutput(); err != nil {

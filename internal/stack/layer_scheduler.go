@@ -26,8 +26,8 @@ var scheduler = &layer{
 	writes: func(s *dryRun, _ line.Node) {
 		s.makes("/sys/block/" + filepath.Base(s.block) + "/queue/scheduler")
 	},
-	checkOn: func(e *Env, below []line.Node, n line.Node) error {
-		device, err := e.queueBelow(below, n)
+	checkOn: func(e *Env, nodesBelow []line.Node, n line.Node) error {
+		device, err := e.queueBelow(nodesBelow, n)
 		if err != nil || device == "" {
 			return err
 		}
@@ -51,24 +51,25 @@ var scheduler = &layer{
 	},
 }
 
-// queueBelow returns the kernel name of a device with the same schedulers as the one that a layer sets something of:
-// "" when there is none yet. A layer that may not do so on these nodes is refused.
-func (e *Env) queueBelow(below []line.Node, n line.Node) (string, error) {
+// queueBelow returns the kernel name of a device with the same schedulers as the device under a layer; "" if there is
+// none yet. The error says why the layer cannot set a scheduler on these nodes.
+func (e *Env) queueBelow(nodesBelow []line.Node, n line.Node) (string, error) {
 	if err := needRoot(n.String()); err != nil {
 		return "", err
 	}
-	for _, under := range below {
-		if under.Name == n.Name {
+	for _, node := range nodesBelow {
+		if node.Name == n.Name {
 			return "", problem.New(problem.Unsupported, n.String(),
-				"the stack sets this of the device already: "+under.String(), "keep one of them")
+				"the stack sets this of the device already: "+node.String(), "keep one of them")
 		}
 	}
-	if len(below[0].And) > 0 {
+	if len(nodesBelow[0].And) > 0 {
 		return "", problem.New(problem.Unsupported, n.String(),
-			"what "+below[len(below)-1].Name+" makes of several devices has no scheduler of its own: it passes I/O on to them",
+			"what "+nodesBelow[len(nodesBelow)-1].Name+" makes of several devices has no scheduler of its own: "+
+				"it passes I/O on to them",
 			"leave the "+n.Name+" out of the stack")
 	}
-	return e.schedulerDevice(below[0], n)
+	return e.schedulerDevice(nodesBelow[0], n)
 }
 
 // schedulerDevice returns the kernel name of a device with the same schedulers as the source: the device itself, or
@@ -119,7 +120,7 @@ func (e *Env) activeScheduler(device, name string) (active string, err error) {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return "", unsupported(
-			"the device has no scheduler of its own: it passes I/O on to others, or is gone",
+			"the device has no scheduler: it passes I/O on to others, or is gone",
 			"leave the scheduler out of the stack",
 		)
 	case err != nil:

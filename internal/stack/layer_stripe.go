@@ -37,7 +37,7 @@ var lvmStripe = &layer{
 		},
 	},
 	plan: func(line.Node) []string {
-		return []string{"make a volume group of these devices", "make a striped logical volume of it"}
+		return []string{"make a volume group of these devices", "make a striped logical volume"}
 	},
 	writes: func(s *dryRun, n line.Node) {
 		stripe, _ := sizeOption(n, "stripe", defaultStripe)
@@ -119,18 +119,18 @@ func (g *group) volumeArgv(name string, options []string) []string {
 }
 
 // checkRequirements returns an error if this host lacks what a layer requires: root, programs, or modules.
-func (e *Env) checkRequirements(what string, programs []string, pkg string, modules ...string) error {
-	if err := needRoot(what); err != nil {
+func (e *Env) checkRequirements(subject string, programs []string, pkg string, modules ...string) error {
+	if err := needRoot(subject); err != nil {
 		return err
 	}
 	for _, module := range modules {
 		if part := e.Host.Kernel(module); part.OK == hostinfo.No {
-			return problem.New(problem.Unsupported, what, part.Name+": "+part.Why, part.Remedy)
+			return problem.New(problem.Unsupported, subject, part.Name+": "+part.Why, part.Remedy)
 		}
 	}
 	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
-			return problem.New(problem.Unsupported, what, program+" is not installed", "apt-get install "+pkg)
+			return problem.New(problem.Unsupported, subject, program+" is not installed", "apt-get install "+pkg)
 		}
 	}
 	return nil

@@ -12,7 +12,8 @@ import (
 	"plimsoll/internal/testkit/hosttest"
 )
 
-var update = flag.Bool("update", false, "rewrite the options of mkfs and mount in docs/reference/stacks.md")
+var update = flag.Bool("update", false,
+	"rewrite the options of mkfs and mount in docs/reference/formats/filesystem-options.md")
 
 // listed writes options that have the same values on one line.
 func listed(out *strings.Builder, indent string, o fsoption.Options) {
@@ -38,13 +39,13 @@ func listed(out *strings.Builder, indent string, o fsoption.Options) {
 	}
 }
 
-// docs/reference/stacks.md lists every option of mkfs and mount that is taken.
+// docs/reference/formats/filesystem-options.md lists every option of mkfs and mount that is taken.
 func TestDocsListTheOptionsTaken(t *testing.T) {
 	var out strings.Builder
 	for _, o := range []fsoption.Options{ext4Mkfs, ext4Mount, xfsMkfs, xfsMount, btrfsMkfs, btrfsMount} {
 		fmt.Fprintf(&out, "\n%s:\n\n", o.Of)
 		listed(&out, "", o)
 	}
-	hosttest.Listed(t, "../../docs/reference/stacks.md", "options", "go test ./internal/stack -run Docs -update",
-		out.String(), *update)
+	hosttest.Listed(t, "../../docs/reference/formats/filesystem-options.md", "options",
+		"go test ./internal/stack -run Docs -update", out.String(), *update)
 }

@@ -91,11 +91,11 @@ func TestOptionsThatLeaveTheStackAreRefused(t *testing.T) {
 // All that is wrong is said at once.
 func TestAllOptionsThatAreRefusedAreNamed(t *testing.T) {
 	problems := problemsOf(t, `loop > ext4(mkfs="-z a -d /etc -O nosuch,^encrypt,bogus /dev/loop30 -b", mount="loop,nosuch,helper=a")`)
-	var all []string
+	var texts []string
 	for _, p := range problems {
-		all = append(all, p.String())
+		texts = append(texts, p.String())
 	}
-	text := strings.Join(all, "\n")
+	text := strings.Join(texts, "\n")
 	for _, name := range []string{"-z", "-d", `"nosuch"`, `"bogus"`, `"/dev/loop30"`, "-b needs", "loop of", `"nosuch" is no option of a mount`, "helper of"} {
 		if !strings.Contains(text, name) {
 			t.Errorf("%s is not named:\n%s", name, text)

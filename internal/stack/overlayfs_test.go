@@ -23,8 +23,8 @@ func TestAVolatileOverlayLeavesWhatFsyncAskedFor(t *testing.T) {
 	} {
 		t.Run(test.view, func(t *testing.T) {
 			e := newEnv(t)
-			_, all := places(t, e, "loop(size=512MiB) > ext4 > "+test.view, 2, PlaceConfig{})
-			for _, p := range all {
+			_, made := places(t, e, "loop(size=512MiB) > ext4 > "+test.view, 2, PlaceConfig{})
+			for _, p := range made {
 				if len(p.Devices) == 0 || p.Devices[0].Name[:4] != "loop" {
 					t.Fatalf("devices %v", p.Devices)
 				}
@@ -73,9 +73,9 @@ func dirtyPages(t *testing.T, p *Place) uint64 {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var all unix.CachestatRange
+	var whole unix.CachestatRange
 	var got unix.Cachestat_t
-	if err := unix.Cachestat(uint(f.Fd()), &all, &got, 0); err != nil {
+	if err := unix.Cachestat(uint(f.Fd()), &whole, &got, 0); err != nil {
 		t.Skip("this kernel does not count dirty pages of a file (cachestat, Linux 6.5):", err)
 	}
 	return got.Dirty + got.Writeback
@@ -85,9 +85,9 @@ func TestOverlaysThatTheKernelRefuses(t *testing.T) {
 	hosttest.Exclusive(t)
 	e := newEnv(t)
 	// The writable layer of one overlay cannot stand on another.
-	below := up(t, e, "loop(size=512MiB) > ext4 > overlayfs")
+	lower := up(t, e, "loop(size=512MiB) > ext4 > overlayfs")
 	other := newEnv(t)
-	l := parse(t, "dir:"+below.dir+" > overlayfs(volatile)")
+	l := parse(t, "dir:"+lower.dir+" > overlayfs(volatile)")
 	if err := other.Check(t.Context(), l, 1<<20); !isProblem(err, problem.Unsupported, "no writable layer on overlay", "ext4") {
 		t.Errorf("check: %v", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,8 +34,8 @@ type PlaceConfig struct {
 	Root *container.Root
 }
 
-// own names the place among those of its base.
-func (c PlaceConfig) own() string {
+// label returns the name of the place among those of its base.
+func (c PlaceConfig) label() string {
 	if c.Root == nil {
 		return fmt.Sprint(c.Number)
 	}
@@ -78,6 +77,7 @@ type executor interface {
 type process struct {
 	argv   []string
 	dir    string          // as the process sees it
+	lent   string          // scratch directory on the host, which a process of another user may write to
 	enough <-chan struct{} // closed to ask the process to end; nil for never
 	signal unix.Signal     // sent to ask it to end
 	stdin  string          // that it reads; "" for nothing
@@ -115,7 +115,7 @@ func (b *Base) checkPlace(config PlaceConfig) error {
 		return fmt.Errorf("place %d of stack %s: it is to have %d, from 0", config.Number, b.line, config.Of)
 	}
 	for _, other := range b.places {
-		if other.config.own() == config.own() || other.config.Of != config.Of {
+		if other.config.label() == config.label() || other.config.Of != config.Of {
 			return fmt.Errorf("place %d of %d of stack %s: it has place %d of %d already", config.Number, config.Of, b.line,
 				other.config.Number, other.config.Of)
 		}
@@ -196,8 +196,8 @@ func (p *Place) mkdir(ctx context.Context) error {
 	if p.config.Of == 1 {
 		return nil
 	}
-	p.dir = filepath.Join(p.base.dir, "instance-"+p.config.own())
-	make := func(string) error { return os.Mkdir(p.dir, 0o755) }
+	p.dir = filepath.Join(p.base.dir, "instance-"+p.config.label())
+	make := func(string) error { return p.base.mkdir(p.dir) }
 	entry, err := p.base.env.Journal.Do(ctx, &journal.Dir{Path: p.dir}, make)
 	if entry != nil {
 		p.undo = append(p.undo, entry)
@@ -276,10 +276,10 @@ func (p *Place) OwnGroup() (*cgroup.Group, error) { return p.execute.ownGroup() 
 // Limit sets all limits of the place's steps, and removes those that are 0. It returns the limits as the kernel
 // reports them.
 func (p *Place) Limit(l result.Limits) (readBack result.Limits, err error) {
-	group, none := p.StepGroup()
-	if none != nil {
+	group, groupErr := p.StepGroup()
+	if groupErr != nil {
 		return readBack, fmt.Errorf("limit place %d of stack %s: its steps have no cgroup: %w",
-			p.config.Number, p.base.line, none)
+			p.config.Number, p.base.line, groupErr)
 	}
 	readBack, err = group.Limit(l, p.LimitDevices())
 	if err != nil {

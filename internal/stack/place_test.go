@@ -21,7 +21,7 @@ import (
 )
 
 // places brings a base up with so many places.
-func places(t *testing.T, e *Env, text string, of int, config PlaceConfig) (*Base, []*Place) {
+func places(t *testing.T, e *Env, text string, count int, config PlaceConfig) (*Base, []*Place) {
 	t.Helper()
 	base, err := e.Up(t.Context(), "s", parse(t, text))
 	if err != nil {
@@ -32,16 +32,16 @@ func places(t *testing.T, e *Env, text string, of int, config PlaceConfig) (*Bas
 			t.Error(err)
 		}
 	})
-	var all []*Place
-	for n := range of {
-		config.Number, config.Of = n, of
+	var made []*Place
+	for n := range count {
+		config.Number, config.Of = n, count
 		p, err := base.Place(t.Context(), config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, p)
+		made = append(made, p)
 	}
-	return base, all
+	return base, made
 }
 
 // scaled-down host makes a group that goes after the base that is brought up then.

@@ -77,9 +77,9 @@ func (e *Env) Overwritable(name string, need int64) (hostinfo.Device, error) {
 		return d, problem.New(problem.Protected, "block device "+name, err.Error(),
 			"plimsoll doctor lists the devices of this host").CausedBy(err)
 	}
-	what := fmt.Sprintf("block device %s (%s)", name, strings.TrimSpace(d.Path+" "+d.Model+" "+d.Serial))
+	subject := fmt.Sprintf("block device %s (%s)", name, strings.TrimSpace(d.Path+" "+d.Model+" "+d.Serial))
 	refuse := func(why, remedy string) (hostinfo.Device, error) {
-		return d, problem.New(problem.Protected, what, why, remedy)
+		return d, problem.New(problem.Protected, subject, why, remedy)
 	}
 	overlook, named := e.overlooked(d)
 	var whys, remedies []string
@@ -101,7 +101,7 @@ func (e *Env) Overwritable(name string, need int64) (hostinfo.Device, error) {
 		case d.Serial != "":
 			id = d.Serial
 		}
-		return refuse("everything on it would be overwritten, and you have not said that it may be", "say so: --destroy "+id)
+		return refuse("everything on it would be overwritten, and --destroy does not name it", "say so: --destroy "+id)
 	case int64(d.SizeBytes) < need:
 		return refuse(
 			fmt.Sprintf(
@@ -115,7 +115,7 @@ func (e *Env) Overwritable(name string, need int64) (hostinfo.Device, error) {
 	if err := checkExclusive(d.Path); err != nil {
 		return refuse(
 			"another program has it open for itself alone, or uses it: "+err.Error(),
-			"find it with fuser -v "+d.Path+", and end it, if nothing needs it",
+			"find it with fuser -v "+d.Path+", and end it, if no program needs it",
 		)
 	}
 	return d, nil

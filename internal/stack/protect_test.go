@@ -87,9 +87,9 @@ func TestProtectedDevices(t *testing.T) {
 		why     string // "" when it may be used
 		remedy  string
 	}{
-		{name: "not named by the user", why: "you have not said", remedy: "--destroy"},
+		{name: "not named by the user", why: "--destroy does not name it", remedy: "--destroy"},
 		{name: "named by the user", destroy: []string{"DEVICE"}},
-		{name: "another one named", destroy: []string{"/dev/loop-none"}, why: "you have not said", remedy: "--destroy"},
+		{name: "another one named", destroy: []string{"/dev/loop-none"}, why: "--destroy does not name it", remedy: "--destroy"},
 		{name: "too small", destroy: []string{"DEVICE"}, need: 1 << 40, why: "too small", remedy: "larger device"},
 		{
 			name: "signature", destroy: []string{"DEVICE"}, why: "ext4", remedy: "=signature",

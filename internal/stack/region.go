@@ -50,14 +50,14 @@ type Regions struct {
 // regionFile is a file in a directory that loop devices stand in, which has a
 // piece for each loop device of a stack in every region.
 type regionFile struct {
-	path   string
+	backing
 	count  int                     // of regions
 	pieces map[int][]*regionExtent // of each region, from 1
 }
 
 // regionExtent is the part of a region's file that backs one loop device.
 type regionExtent struct {
-	path          string // of the file
+	backing
 	offset, bytes int64
 	written       bool
 	extents       []extent // on the disk, once written; nil when the file system does not report them
@@ -95,12 +95,12 @@ func (r *Regions) plan(l line.Line, used map[string]int) {
 		if err != nil {
 			continue // bringing it up says so
 		}
-		at := used[dir]
+		slot := used[dir]
 		used[dir]++
-		if at == len(r.slots[dir]) {
+		if slot == len(r.slots[dir]) {
 			r.slots[dir] = append(r.slots[dir], 0)
 		}
-		r.slots[dir][at] = max(r.slots[dir][at], size)
+		r.slots[dir][slot] = max(r.slots[dir][slot], size)
 	}
 }
 
@@ -184,11 +184,11 @@ func (r *Regions) file(ctx context.Context, e *Env, named string) (*regionFile, 
 	if parent == "" {
 		parent = e.Work
 	}
-	var each int64
+	var regionBytes int64
 	for _, size := range r.slots[named] {
-		each += roundUp(size)
+		regionBytes += roundUp(size)
 	}
-	if err := e.checkFree(parent, each); err != nil {
+	if err := e.checkFree(parent, regionBytes); err != nil {
 		return nil, err
 	}
 	free, err := e.free(parent)
@@ -199,11 +199,11 @@ func (r *Regions) file(ctx context.Context, e *Env, named string) (*regionFile, 
 	path := regionsFile(parent, e.RunID)
 	dir := filepath.Dir(path)
 	f := &regionFile{
-		path:   path,
-		count:  int(max(1, min(maxRegions, int64(r.max), limit/max(1, each)))),
-		pieces: map[int][]*regionExtent{},
+		backing: backing{path: path},
+		count:   int(max(1, min(maxRegions, int64(r.max), limit/max(1, regionBytes)))),
+		pieces:  map[int][]*regionExtent{},
 	}
-	e.trace("reserving %d regions of %s in %s", f.count, units.FormatSize(each), parent)
+	e.trace("reserving %d regions of %s in %s", f.count, units.FormatSize(regionBytes), parent)
 	_, err = e.Journal.Do(ctx, &journal.Dir{Path: dir}, func(string) error { return os.Mkdir(dir, 0o700) })
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for the file of loop devices: %w", err)
@@ -211,43 +211,42 @@ func (r *Regions) file(ctx context.Context, e *Env, named string) (*regionFile, 
 	if err := overwriteFilesInPlace(dir); err != nil {
 		return nil, err
 	}
-	if err := f.reserve(r.slots[named], each, free); err != nil {
+	if err := f.reserve(r.slots[named], regionBytes, free); err != nil {
 		return nil, fmt.Errorf("make the file of loop devices, %s: %w", f.path, err)
 	}
 	r.files[named] = f
 	return f, nil
 }
 
-// reserve makes the file with the pieces of all regions, each of so many bytes.
-// File systems lay a file out in its order, so what lies between two regions is
-// reserved as well until all are, and given back.
-func (f *regionFile) reserve(sizes []int64, each, free int64) error {
-	apart := each
+// reserve makes the file with the pieces of all regions, each of regionBytes bytes. File systems lay a file out in its
+// order. So the gaps between regions are reserved, too, and given back when all regions are.
+func (f *regionFile) reserve(sizes []int64, regionBytes, free int64) error {
+	apart := regionBytes
 	if f.count > 1 && allocatesAtOnce(filepath.Dir(f.path)) {
-		apart = max(each, int64(spreadShare*float64(free))/int64(f.count))
+		apart = max(regionBytes, int64(spreadShare*float64(free))/int64(f.count))
 		apart -= apart % fillChunk
 	}
-	err := allocate(f.path, apart*int64(f.count-1)+each)
-	if errors.Is(err, unix.ENOSPC) && apart > each {
-		// Somebody else took what was free: do without.
-		apart = each
+	err := f.allocate(apart*int64(f.count-1) + regionBytes)
+	if errors.Is(err, unix.ENOSPC) && apart > regionBytes {
+		// Another program took the free space: leave no gaps.
+		apart = regionBytes
 		if err = os.Remove(f.path); err == nil {
-			err = allocate(f.path, each*int64(f.count))
+			err = f.allocate(regionBytes * int64(f.count))
 		}
 	}
 	if err != nil {
 		return err
 	}
 	for index := 1; index <= f.count; index++ {
-		at := apart * int64(index-1)
+		offset := apart * int64(index-1)
 		for _, size := range sizes {
-			f.pieces[index] = append(f.pieces[index], &regionExtent{path: f.path, offset: at, bytes: size})
-			at += roundUp(size)
+			f.pieces[index] = append(f.pieces[index], &regionExtent{backing: f.backing, offset: offset, bytes: size})
+			offset += roundUp(size)
 		}
-		if index == f.count || apart == each {
+		if index == f.count || apart == regionBytes {
 			continue
 		}
-		if err := giveBack(f.path, at, apart-each); err != nil {
+		if err := f.giveBack(offset, apart-regionBytes); err != nil {
 			return err
 		}
 	}
@@ -257,9 +256,9 @@ func (f *regionFile) reserve(sizes []int64, each, free int64) error {
 // roundUp makes pieces begin where chunks do.
 func roundUp(bytes int64) int64 { return (bytes + fillChunk - 1) / fillChunk * fillChunk }
 
-// giveBack frees a part of a file.
-func giveBack(path string, offset, bytes int64) error {
-	file, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
+// giveBack frees a part of the file.
+func (b *backing) giveBack(offset, bytes int64) error {
+	file, err := b.open(os.O_RDWR)
 	if err != nil {
 		return err
 	}
@@ -282,7 +281,7 @@ func giveBack(path string, offset, bytes int64) error {
 // region is another one from then on.
 func (p *regionExtent) ready(ctx context.Context, e *Env) error {
 	if p.written {
-		now, err := extentsOf(p.path, p.offset, p.bytes)
+		now, err := p.extentsNow()
 		if err != nil {
 			return err
 		}
@@ -297,7 +296,7 @@ func (p *regionExtent) ready(ctx context.Context, e *Env) error {
 	if err := p.fill(ctx); err != nil {
 		return fmt.Errorf("write the file of a loop device, %s: %w", p.path, err)
 	}
-	extents, err := extentsOf(p.path, p.offset, p.bytes)
+	extents, err := p.extentsNow()
 	if err != nil {
 		return err
 	}
@@ -305,14 +304,24 @@ func (p *regionExtent) ready(ctx context.Context, e *Env) error {
 	return nil
 }
 
+// extentsNow returns where the piece is on the disk.
+func (p *regionExtent) extentsNow() ([]extent, error) {
+	file, err := p.open(os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return extentsOf(file, p.offset, p.bytes)
+}
+
 // fillChunk is the size of a write; a multiple of any block size.
 const fillChunk = 4 << 20
 
 // fill writes the whole extent, with direct I/O where possible, with data that cannot be compressed or deduplicated.
 func (p *regionExtent) fill(ctx context.Context) (err error) {
-	file, err := os.OpenFile(p.path, os.O_WRONLY|unix.O_DIRECT|unix.O_NOFOLLOW, 0)
+	file, err := p.open(os.O_WRONLY | unix.O_DIRECT)
 	if errors.Is(err, unix.EINVAL) {
-		file, err = os.OpenFile(p.path, os.O_WRONLY|unix.O_NOFOLLOW, 0)
+		file, err = p.open(os.O_WRONLY)
 	}
 	if err != nil {
 		return err
@@ -326,13 +335,13 @@ func (p *regionExtent) fill(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, unix.Munmap(chunk)) }()
 	random := rand.NewChaCha8([32]byte{})
 	_, _ = random.Read(chunk)
-	for at := int64(0); at < p.bytes; at += fillChunk {
+	for offset := int64(0); offset < p.bytes; offset += fillChunk {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		// Chunks that are all alike could be stored once.
 		_, _ = random.Read(chunk[:4096])
-		if _, err := file.WriteAt(chunk[:min(fillChunk, p.bytes-at)], p.offset+at); err != nil {
+		if _, err := file.WriteAt(chunk[:min(fillChunk, p.bytes-offset)], p.offset+offset); err != nil {
 			return err
 		}
 	}
@@ -341,7 +350,7 @@ func (p *regionExtent) fill(ctx context.Context) (err error) {
 
 // blank overwrites both ends of the extent, which hold the signatures of file systems, arrays and volume groups.
 func (p *regionExtent) blank() (err error) {
-	file, err := os.OpenFile(p.path, os.O_WRONLY|unix.O_NOFOLLOW, 0)
+	file, err := p.open(os.O_WRONLY)
 	if err != nil {
 		return err
 	}

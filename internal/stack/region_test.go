@@ -74,7 +74,11 @@ func standsOn(t *testing.T, s *Place) regionExtent {
 		}
 		return strings.TrimSpace(string(b))
 	}
-	p := regionExtent{path: read("backing_file")}
+	var st unix.Stat_t
+	if err := unix.Stat(read("backing_file"), &st); err != nil {
+		t.Fatal(err)
+	}
+	p := regionExtent{backing: backing{path: read("backing_file"), device: st.Dev, inode: st.Ino}}
 	for name, to := range map[string]*int64{"offset": &p.offset, "sizelimit": &p.bytes} {
 		n, err := strconv.ParseInt(read(name), 10, 64)
 		if err != nil {
@@ -96,7 +100,7 @@ func TestStacksOfABlockShareARegion(t *testing.T) {
 	}
 	e := onRegions(t, 3, lines...)
 	var pieces []regionExtent // of each block
-	where := map[int]int64{}
+	positions := map[int]int64{}
 	for block := 1; block <= 4; block++ {
 		for i, text := range lines {
 			s := bringUp(t, e, block, text, func(s *Place) {
@@ -124,12 +128,12 @@ func TestStacksOfABlockShareARegion(t *testing.T) {
 		if r.Bytes != 320<<20 || r.Extents == 0 || r.Device == "" {
 			t.Errorf("region %+v", r)
 		}
-		for n, position := range where {
+		for n, position := range positions {
 			if distance := max(position-r.Position, r.Position-position); distance < 1<<30 {
 				t.Errorf("regions %d and %d lie %d bytes apart: they are not spread", n, r.Number, distance)
 			}
 		}
-		where[r.Number] = r.Position
+		positions[r.Number] = r.Position
 	}
 	// What lies between them was given back: how far they are apart depends on how much is free.
 	var st unix.Stat_t
@@ -142,17 +146,17 @@ func TestStacksOfABlockShareARegion(t *testing.T) {
 // region either.
 func TestARegionIsWrittenOnce(t *testing.T) {
 	e := onRegions(t, 1, "loop(size=64MiB)")
-	where := func(s *Place) []extent {
+	extentsOf := func(s *Place) []extent {
 		on := standsOn(t, s)
-		extents, err := extentsOf(on.path, on.offset, on.bytes)
+		extents, err := on.extentsNow()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return extents
 	}
 	var first, second []extent
-	bringUp(t, e, 1, "loop(size=64MiB)", func(s *Place) { first = where(s) })
-	bringUp(t, e, 1, "loop(size=64MiB) > ext4", func(s *Place) { second = where(s) })
+	bringUp(t, e, 1, "loop(size=64MiB)", func(s *Place) { first = extentsOf(s) })
+	bringUp(t, e, 1, "loop(size=64MiB) > ext4", func(s *Place) { second = extentsOf(s) })
 	if len(first) == 0 || !slices.Equal(first, second) {
 		t.Errorf("it lay at %v, and then at %v", first, second)
 	}
@@ -183,7 +187,7 @@ func TestARegionThatLostBlocksIsAnother(t *testing.T) {
 	e := onRegions(t, 1, "loop(size=64MiB)")
 	var on regionExtent
 	bringUp(t, e, 1, "loop(size=64MiB)", func(s *Place) { on = standsOn(t, s) })
-	if err := giveBack(on.path, on.offset+1<<20, 32<<20); err != nil {
+	if err := on.giveBack(on.offset+1<<20, 32<<20); err != nil {
 		t.Fatal(err)
 	}
 	s := bringUp(t, e, 1, "loop(size=64MiB)", nil)
@@ -206,15 +210,15 @@ func TestJoinedLoopDevicesHaveAFileEach(t *testing.T) {
 // Stacks that are up at the same time stand on pieces of their own: on the same one,
 // each would write over the other's file system.
 func TestStacksThatAreUpTogetherHavePiecesOfTheirOwn(t *testing.T) {
-	const one, other = "loop(size=32MiB) > ext4", "loop(size=48MiB) > ext4"
+	const small, large = "loop(size=32MiB) > ext4", "loop(size=48MiB) > ext4"
 	e := onRegions(t, 1)
-	e.Regions = NewRegions([][]line.Line{{parse(t, one)}, {parse(t, one), parse(t, other)}}, 1)
+	e.Regions = NewRegions([][]line.Line{{parse(t, small)}, {parse(t, small), parse(t, large)}}, 1)
 	e.Regions.Begin(1)
-	a, err := e.upAlone(t.Context(), "a", parse(t, one))
+	a, err := e.upAlone(t.Context(), "a", parse(t, small))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := e.upAlone(t.Context(), "b", parse(t, other))
+	b, err := e.upAlone(t.Context(), "b", parse(t, large))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +238,7 @@ func TestStacksThatAreUpTogetherHavePiecesOfTheirOwn(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	again := bringUp(t, e, 1, one, func(s *Place) {
+	again := bringUp(t, e, 1, small, func(s *Place) {
 		if at := standsOn(t, s); at.offset != first.offset {
 			t.Errorf("alone it stands %d bytes into the file, and not where it did", at.offset)
 		}

@@ -74,7 +74,7 @@ func (e *Env) Outside(ctx context.Context) (*Outside, error) {
 	if errors.Is(err, journal.ErrWrite) || ctx.Err() != nil {
 		return nil, errors.Join(err, ctx.Err())
 	}
-	return &Outside{env: e, host: &host{journal: e.Journal, group: group, none: err}, undo: made}, nil
+	return &Outside{env: e, host: &host{journal: e.Journal, group: group, groupErr: err}, undo: made}, nil
 }
 
 // Group returns the control group of its processes. The error is why there is none.

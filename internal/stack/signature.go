@@ -50,15 +50,14 @@ func serialOf(name string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// find returns the path of the member, "" if there is none. Devices are renumbered at boot, so that it looks for the
-// serial where the path changed. It checks the UUID in any case, but does not search by it, since a copy of the
-// device would match.
+// find returns the path of the member, "" if there is none. Devices are renumbered at boot, so find looks for the
+// serial if the path changed. The UUID is checked, but not searched for, since a copy of the device would match.
 func (m member) find(ctx context.Context) string {
 	if carries(ctx, m.Device, m.UUID) {
 		return m.Device
 	}
-	all, _ := os.ReadDir("/sys/class/block") // unreadable: nothing is found
-	for _, e := range all {
+	entries, _ := os.ReadDir("/sys/class/block") // unreadable: nothing is found
+	for _, e := range entries {
 		path := "/dev/" + strings.ReplaceAll(e.Name(), "!", "/")
 		if m.Serial != "" && serialOf(e.Name()) == m.Serial && carries(ctx, path, m.UUID) {
 			return path

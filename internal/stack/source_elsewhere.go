@@ -13,11 +13,11 @@ import (
 // generator is made.
 var elsewhereSource = &layer{
 	Def: line.Def{
-		Name: line.Elsewhere, Summary: "wherever a server is that runs already; nothing is made here",
+		Name: line.Elsewhere, Summary: "the place of a server that you started; Plimsoll creates no files",
 		Below: line.Nothing, Gives: line.FileSystem,
 	},
 	marks:  []result.Mark{result.MarkElsewhere},
-	plan:   func(line.Node) []string { return []string{"make nothing: the server is there already"} },
+	plan:   func(line.Node) []string { return []string{"make no files: the server runs already"} },
 	writes: func(*dryRun, line.Node) {},
 	up: func(ctx context.Context, b *build, _ line.Node) error {
 		dir := filepath.Join(b.env.Work, b.name)

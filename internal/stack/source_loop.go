@@ -79,6 +79,9 @@ var loopSource = &layer{
 		if err := e.checkDirectory(dir, size); err != nil {
 			return err
 		}
+		if err := checkRoots(dir, "the file of a loop device"); err != nil {
+			return err
+		}
 		if _, cold := n.Option("cold"); cold {
 			return checkCold(dir)
 		}
@@ -107,22 +110,23 @@ func upLoop(ctx context.Context, b *build, n line.Node) error {
 	dir := named
 	if dir == "" {
 		dir = b.env.Work
+	} else if err := checkRoots(dir, "the file of a loop device"); err != nil {
+		return err
 	}
-	on := &regionExtent{path: loopFile(dir, b.env.RunID, b.name), bytes: size}
+	on := &regionExtent{backing: backing{path: loopFile(dir, b.env.RunID, b.name)}, bytes: size}
 	if b.env.Regions == nil {
-		err = b.ownFile(ctx, on.path, size)
+		err = b.ownFile(ctx, &on.backing, size)
 	} else {
 		on, err = b.nextExtent(ctx, named, size)
 	}
 	if err != nil {
 		return err
 	}
-	backing := on.path
 	direct := true
 	if v, ok := n.Option("direct-io"); ok {
 		direct = v == "on"
 	}
-	number, err := b.attach(ctx, backing, on.offset, size, direct)
+	number, err := b.attach(ctx, &on.backing, on.offset, size, direct)
 	if err != nil {
 		return err
 	}
@@ -130,13 +134,13 @@ func upLoop(ctx context.Context, b *build, n line.Node) error {
 		return err
 	}
 	b.base.block = "/dev/loop" + strconv.Itoa(number)
-	b.base.own = true
+	b.base.ownsBlock = true
 	b.base.exclusive = append(b.base.exclusive, filepath.Base(b.base.block))
 	if err := b.recordHostFS(dir); err != nil {
 		return err
 	}
 	b.base.sizeBytes = size
-	b.base.flush = append(b.base.flush, backing)
+	b.base.flush = append(b.base.flush, on.path)
 	dio, err := os.ReadFile(fmt.Sprintf("/sys/block/loop%d/loop/dio", number))
 	if err != nil {
 		return fmt.Errorf("read back direct-io of %s: %w", b.base.block, err)
@@ -162,32 +166,61 @@ func upLoop(ctx context.Context, b *build, n line.Node) error {
 		if err := checkCold(dir); err != nil {
 			return err
 		}
-		b.base.ready = append(b.base.ready, func() error { return dropCache(backing) })
+		b.base.ready = append(b.base.ready, func() error { return dropCache(on.path) })
 		b.fact("page cache before each trial", "holds nothing of the loop device's file, or the trial fails")
 	}
 	return nil
 }
 
 // ownFile makes a file for the loop device of this stack alone.
-func (b *build) ownFile(ctx context.Context, path string, size int64) error {
-	if err := b.env.checkFree(filepath.Dir(path), size); err != nil {
+func (b *build) ownFile(ctx context.Context, f *backing, size int64) error {
+	if err := b.env.checkFree(filepath.Dir(f.path), size); err != nil {
 		return err
 	}
-	err := b.do(ctx, &journal.File{Path: path}, func(string) error { return allocate(path, size) })
+	err := b.do(ctx, &journal.File{Path: f.path}, func(string) error { return f.allocate(size) })
 	if err != nil {
-		return fmt.Errorf("make the loop device's file %s: %w", path, err)
+		return fmt.Errorf("make the loop device's file %s: %w", f.path, err)
 	}
 	return nil
 }
 
+// backing is a file of the run that loop devices are attached to. It is opened by its name again and again, and is known
+// by its device and inode: what has taken its name meanwhile is not written.
+type backing struct {
+	path          string
+	device, inode uint64 // once it is allocated
+}
+
+// open opens the file that was allocated.
+func (b *backing) open(flags int) (*os.File, error) {
+	f, err := os.OpenFile(b.path, flags|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	err = unix.Fstat(int(f.Fd()), &st)
+	if err == nil && (st.Dev != b.device || st.Ino != b.inode) {
+		err = errors.New("another file has its name, and is left alone")
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the file of a loop device, %s: %w", b.path, err), f.Close())
+	}
+	return f, nil
+}
+
 // allocate makes a file whose blocks are reserved, so that a full disk is
 // noticed now and not in the middle of a trial.
-func allocate(path string, size int64) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+func (b *backing) allocate(size int64) error {
+	f, err := os.OpenFile(b.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	b.device, b.inode = st.Dev, st.Ino
 	if err := unix.Fallocate(int(f.Fd()), 0, 0, size); err != nil {
 		if !errors.Is(err, unix.EOPNOTSUPP) {
 			return err
@@ -201,8 +234,8 @@ func allocate(path string, size int64) error {
 
 // attach finds a free loop device, or adds one, and attaches it to a part of a
 // file.
-func (b *build) attach(ctx context.Context, backing string, offset, size int64, direct bool) (int, error) {
-	file, err := os.OpenFile(backing, os.O_RDWR, 0)
+func (b *build) attach(ctx context.Context, backing *backing, offset, size int64, direct bool) (int, error) {
+	file, err := backing.open(os.O_RDWR)
 	if err != nil {
 		return 0, err
 	}
@@ -214,7 +247,7 @@ func (b *build) attach(ctx context.Context, backing string, offset, size int64, 
 		config.Info.Flags |= unix.LO_FLAGS_DIRECT_IO
 		config.Size = directBlock(file)
 	}
-	copy(config.Info.File_name[:len(config.Info.File_name)-1], backing)
+	copy(config.Info.File_name[:len(config.Info.File_name)-1], backing.path)
 	// Others may take a device between our look and our grasp: try the next.
 	const tries = 64
 	for range tries {
@@ -222,7 +255,9 @@ func (b *build) attach(ctx context.Context, backing string, offset, size int64, 
 		if err != nil {
 			return 0, err
 		}
-		err = b.do(ctx, &loopChange{Number: number, Backing: backing, Created: !present}, func(string) error {
+		err = b.do(ctx, &loopChange{
+			Number: number, Backing: backing.path, Created: !present, Device: backing.device, Inode: backing.inode,
+		}, func(string) error {
 			if !present {
 				if err := addLoop(number); err != nil {
 					return err
@@ -241,10 +276,10 @@ func (b *build) attach(ctx context.Context, backing string, offset, size int64, 
 		case errors.Is(err, unix.EBUSY), errors.Is(err, unix.EEXIST):
 			continue
 		default:
-			return 0, fmt.Errorf("attach a loop device to %s: %w", backing, err)
+			return 0, fmt.Errorf("attach a loop device to %s: %w", backing.path, err)
 		}
 	}
-	return 0, fmt.Errorf("attach a loop device to %s: other programs took each of %d free devices", backing, tries)
+	return 0, fmt.Errorf("attach a loop device to %s: other programs took each of %d free devices", backing.path, tries)
 }
 
 // directBlock returns the block size in bytes that a loop device over a file takes to do direct I/O, where that is more

@@ -195,7 +195,7 @@ func (e *Env) checkRemotePermission(r remote) error {
 		id = hostinfo.PrefixUUID + ":" + r.id
 	}
 	return problem.New(problem.Protected, "remote namespace of "+r.Link.String(),
-		"everything on it would be overwritten, and you have not said that it may be", "say so: --destroy "+id)
+		"everything on it would be overwritten, and --destroy does not name it", "say so: --destroy "+id)
 }
 
 // matches reports whether a permission is for this namespace, by UUID, NGUID or NQN.
@@ -373,19 +373,18 @@ const (
 	devices = "/dev"
 )
 
-// Prepare refuses a connection that is there already: undoing would end what
-// somebody else made.
+// Prepare refuses an existing connection: undoing the change would end another program's connection.
 func (c *controllerChange) Prepare() error {
 	var err error
 	c.Boot, err = journal.BootID()
 	if err != nil {
 		return err
 	}
-	there := c.Find(sysfs)
-	if len(there) > 0 {
+	controllers := c.Find(sysfs)
+	if len(controllers) > 0 {
 		return fmt.Errorf(
 			"this host is connected to it already, as %s, with host NQN %s: disconnect that first, or give another hostnqn=",
-			there[0].Name,
+			controllers[0].Name,
 			c.HostNQN,
 		)
 	}
@@ -408,15 +407,15 @@ func (c *controllerChange) Undo(ctx context.Context, _ string) error {
 	if err != nil || boot != c.Boot {
 		return err
 	}
-	var all []error
+	var errs []error
 	found := c.Find(sysfs)
 	cut := c.Connected && len(found) == 0
-	for _, there := range found {
-		cut = cut || !there.Live()
-		all = append(all, there.Disconnect(ctx, sysfs, devices))
+	for _, controller := range found {
+		cut = cut || !controller.Live()
+		errs = append(errs, controller.Disconnect(ctx, sysfs, devices))
 	}
 	if cut && c.Transport == "rdma" {
 		stays["nvme_rdma"] = true
 	}
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }

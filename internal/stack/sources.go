@@ -41,18 +41,18 @@ func (e *Env) checkSources(ctx context.Context, sources []part, need int64) erro
 func (b *build) upSources(ctx context.Context, sources []part) error {
 	name := b.name
 	defer func() { b.name = name }()
-	own := true
+	ownsBlocks := true
 	for i, p := range sources {
-		// No stack has a plus in its name, so this is nobody else's.
+		// No stack has a plus in its name, so the name is unique.
 		b.name = fmt.Sprintf("%s+%d", name, i+1)
-		b.base.own = false
+		b.base.ownsBlock = false
 		b.env.trace("%s: %s", name, p.node.Name)
 		if err := p.up(ctx, b, p.node); err != nil {
 			return err
 		}
-		own = own && b.base.own
+		ownsBlocks = ownsBlocks && b.base.ownsBlock
 		b.base.blocks = append(b.base.blocks, b.base.block)
 	}
-	b.base.own, b.base.block = own, ""
+	b.base.ownsBlock, b.base.block = ownsBlocks, ""
 	return nil
 }

@@ -30,11 +30,12 @@ type Env struct {
 	Self     string            // path of this program, for steps of workload.Self
 	Secrets  map[string]string // that steps read, by where they are
 	Host     *hostinfo.Host
-	KeepFree float64      // share of a file system that files of stacks leave free
-	Allow    []Permission // permissions that the user gave with --destroy
-	Trace    func(text string)
-	Regions  *Regions // that loop devices stand on in turn; nil for a file of each one's own
+	KeepFree float64           // share of a file system that files of stacks leave free
+	Allow    []Permission      // permissions that the user gave with --destroy
+	Trace    func(text string) // shows a step to the user; nil shows none. Called concurrently, by the goroutines of places
+	Regions  *Regions          // that loop devices stand on in turn; nil for a file of each one's own
 
+	// Bases come up and go down one after the other: places, which have goroutines, read no field below.
 	volumes map[string]*engine // by storage driver
 	engines int                // of volumes that were started so far
 }
@@ -55,20 +56,20 @@ type Remote struct {
 // part is a source or layer of a line.
 type part struct {
 	*layer
-	node  line.Node
-	below []line.Node // the nodes under a layer, source first
+	node       line.Node
+	nodesBelow []line.Node // the nodes under a layer, source first
 }
 
 // resolve returns the nodes of a checked line: its sources, and then the layers on them.
 func resolve(l line.Line) ([]part, error) {
-	below := line.Nothing
+	kindBelow := line.Nothing
 	var out []part
-	add := func(n line.Node, under []line.Node) error {
-		at := slices.IndexFunc(table, func(k *layer) bool { return k.Name == n.Name && k.Below == below })
-		if at < 0 {
-			return fmt.Errorf("stack %s: no %q stands on %s", l, n.Name, below)
+	add := func(n line.Node, nodesBelow []line.Node) error {
+		i := slices.IndexFunc(table, func(k *layer) bool { return k.Name == n.Name && k.Below == kindBelow })
+		if i < 0 {
+			return fmt.Errorf("stack %s: no %q is on %s", l, n.Name, kindBelow)
 		}
-		out = append(out, part{table[at], n, under})
+		out = append(out, part{table[i], n, nodesBelow})
 		return nil
 	}
 	sources := l.Sources()
@@ -78,9 +79,9 @@ func resolve(l line.Line) ([]part, error) {
 		}
 	}
 	for i := 1; i < len(l.Nodes); i++ {
-		below = out[len(out)-1].Gives
+		kindBelow = out[len(out)-1].Gives
 		if i == 1 && len(sources) > 1 {
-			below = line.Blocks
+			kindBelow = line.Blocks
 		}
 		if err := add(l.Nodes[i], l.Nodes[:i]); err != nil {
 			return nil, err
@@ -153,13 +154,18 @@ func (e *Env) Check(ctx context.Context, l line.Line, need int64) error {
 		return err
 	}
 	for _, p := range parts[len(sources):] {
+		if p.Gives == line.View && sources[0].Name == dirSource.Name {
+			if err := checkRoots(sources[0].Arg, "containers and their mounts"); err != nil {
+				return err
+			}
+		}
 		if p.check != nil {
 			if err := p.check(ctx, e, p.node, need); err != nil {
 				return err
 			}
 		}
 		if p.checkOn != nil {
-			if err := p.checkOn(e, p.below, p.node); err != nil {
+			if err := p.checkOn(e, p.nodesBelow, p.node); err != nil {
 				return err
 			}
 		}

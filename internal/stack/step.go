@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,23 +59,23 @@ func runStep(
 	step, scratch := c.step, c.scratch
 	arrive := c.gate.ticket()
 	defer arrive()
-	end, err := prepareScratch(ctx, c.gate, arrive, step, scratch)
+	files, end, err := prepareScratch(ctx, c.gate, arrive, step, scratch)
 	if err != nil {
 		return nil, workload.Exit{}, err
 	}
-	defer func() { failed = errors.Join(failed, end()) }()
-	run := process{argv: env.argv(step, in.pathInside(scratch)), dir: step.Dir, enough: c.enough, signal: c.signal,
-		stdin: env.Secrets[step.Credentials]}
+	defer func() { failed = errors.Join(failed, end(), files.Close()) }()
+	run := process{argv: env.argv(step, in.pathInside(scratch)), dir: step.Dir, lent: scratch, enough: c.enough,
+		signal: c.signal, stdin: env.Secrets[step.Credentials]}
 	if run.dir == "" {
 		run.dir = in.pathInside(scratch)
 	}
-	said := []byte(strings.Join(run.argv, " ") + "\n")
-	if err := os.WriteFile(filepath.Join(scratch, keptName(step, "command")), said, KeptMode); err != nil {
+	commandLine := []byte(strings.Join(run.argv, " ") + "\n")
+	if err := files.WriteFile(keptName(step, "command"), commandLine, KeptMode); err != nil {
 		return nil, workload.Exit{}, err
 	}
 	var follow *follower
 	if c.live != nil && step.Live != "" {
-		follow = startFollower(filepath.Join(scratch, step.Live), c.live)
+		follow = startFollower(files, step.Live, c.live)
 		run.enough = follow.enough
 	}
 	exit, err := in.exec(ctx, run)
@@ -85,12 +86,12 @@ func runStep(
 	if err != nil {
 		return nil, exit, err
 	}
-	outputs, err := readOutputs(step, scratch, follow != nil)
+	outputs, err := readOutputs(step, files, follow != nil)
 	if err != nil {
 		return nil, exit, err
 	}
 	if exit.Stderr != "" {
-		if err := os.WriteFile(filepath.Join(scratch, keptName(step, "stderr")), []byte(exit.Stderr), KeptMode); err != nil {
+		if err := files.WriteFile(keptName(step, "stderr"), []byte(exit.Stderr), KeptMode); err != nil {
 			return nil, exit, err
 		}
 	}
@@ -112,6 +113,15 @@ func (e *Env) argv(step *workload.Step, scratch string) []string {
 // KeptMode is the mode of files kept from steps: the output of programs may be confidential.
 const KeptMode = 0o640
 
+// WriteKept replaces a file in the scratch directory of a step that has ended.
+func WriteKept(path string, text []byte) error {
+	files, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(files.WriteFile(filepath.Base(path), text, KeptMode), files.Close())
+}
+
 // keptName returns the base name of a file kept from a step beside its outputs.
 func keptName(step *workload.Step, what string) string {
 	if step.Name == "" {
@@ -120,17 +130,26 @@ func keptName(step *workload.Step, what string) string {
 	return step.Name + "." + what
 }
 
-// prepareScratch writes a step's files. end is called when its process has ended.
+// prepareScratch opens the scratch directory and writes a step's files. A process may make links there, which lead to
+// files of that directory alone. end is called when the process has ended.
 func prepareScratch(
 	ctx context.Context,
 	gate *Gate,
 	arrive func(),
 	step *workload.Step,
 	scratch string,
-) (end func() error, err error) {
+) (files *os.Root, end func() error, err error) {
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	if files, err = os.OpenRoot(scratch); err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, files.Close())
+		}
+	}()
 	if step.Gate == "" {
 		arrive() // it cannot be held back
 	}
@@ -138,24 +157,25 @@ func prepareScratch(
 		if gate != nil && name == step.Gate {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(scratch, name), content, 0o644); err != nil {
-			return nil, fmt.Errorf("write %s for %s: %w", name, step.Argv[0], err)
+		if err := files.WriteFile(name, content, 0o644); err != nil {
+			return nil, nil, fmt.Errorf("write %s for %s: %w", name, step.Argv[0], err)
 		}
 	}
 	if gate != nil && step.Gate != "" {
-		return gate.hold(ctx, arrive, filepath.Join(scratch, step.Gate), step.Files[step.Gate])
+		end, err = gate.hold(ctx, arrive, files, step.Gate, step.Files[step.Gate])
+		return files, end, err
 	}
-	return func() error { return nil }, nil
+	return files, func() error { return nil }, nil
 }
 
 // readOutputs reads the outputs in the scratch directory, without the one that was followed.
-func readOutputs(step *workload.Step, scratch string, followed bool) (map[string][]byte, error) {
+func readOutputs(step *workload.Step, files *os.Root, followed bool) (map[string][]byte, error) {
 	outputs := map[string][]byte{}
 	for _, name := range step.Outputs {
 		if followed && name == step.Live {
 			continue
 		}
-		b, err := os.ReadFile(filepath.Join(scratch, name))
+		b, err := readOutput(files, name)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // the workload tells what is missing
 		}
@@ -165,4 +185,30 @@ func readOutputs(step *workload.Step, scratch string, followed bool) (map[string
 		outputs[name] = b
 	}
 	return outputs, nil
+}
+
+// readOutput reads a file that a process was to leave. What is no regular file is refused: a pipe would not end.
+func readOutput(files *os.Root, name string) ([]byte, error) {
+	f, err := openOutput(files, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// openOutput opens a regular file that a process makes.
+func openOutput(files *os.Root, name string) (*os.File, error) {
+	f, err := files.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("the output %s is no regular file, and is not read", name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }

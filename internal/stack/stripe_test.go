@@ -101,8 +101,8 @@ func TestAStripeServesFromAllItsDevices(t *testing.T) {
 	hosttest.Exclusive(t)
 	needKernel(t, "dm-mod", "md-mod", "raid0")
 	for _, test := range []struct {
-		over string
-		soak bool
+		layers string
+		soak   bool
 	}{
 		{"lvm-stripe", true},
 		{"lvm-stripe(stripe=16KiB) > xfs", false},
@@ -111,12 +111,12 @@ func TestAStripeServesFromAllItsDevices(t *testing.T) {
 		{"raid0(chunk=16KiB) > xfs", true},
 		{"raid0(chunk=4KiB) > ext4 > overlay2", true},
 	} {
-		t.Run(test.over, func(t *testing.T) {
+		t.Run(test.layers, func(t *testing.T) {
 			if test.soak {
 				hosttest.Soak(t)
 			}
 			e := newEnv(t)
-			s := up(t, e, threeDevices(e, "160MiB")+" > "+test.over)
+			s := up(t, e, threeDevices(e, "160MiB")+" > "+test.layers)
 			if s.factNamed("stripe") == "" {
 				t.Errorf("nothing is reported the stripe: %+v", s.Facts)
 			}
@@ -251,7 +251,7 @@ func TestEveryDeviceOfAListIsProtected(t *testing.T) {
 		{a + " + " + b, a + " " + b, 0, nil},
 		{a + " + " + b, a + " " + b, 32 << 20, nil},
 		{a + " + " + b, a + " " + b, 33 << 20, []string{a, b, "too small"}},
-		{a + " + " + b, a, 0, []string{b, "you have not said", "--destroy " + b}},
+		{a + " + " + b, a, 0, []string{b, "--destroy does not name it", "--destroy " + b}},
 		{a + " + " + b, "", 0, []string{"--destroy " + a, "--destroy " + b}},
 		{a + " + " + c, a + " " + c, 0, []string{c, "ext4", "=signature"}},
 		{a + " + " + c, a + " " + c + "=signature", 0, nil},
@@ -294,9 +294,9 @@ func TestStripesStandOnEachOfTheirDevices(t *testing.T) {
 	hosttest.Exclusive(t)
 	e := newEnv(t)
 	a, b := disk(t, 16), disk(t, 16)
-	one, both := e.Occupies(parse(t, a)), e.Occupies(parse(t, a+" + "+b+" + loop > raid0 > ext4"))
-	if len(one) != 1 || len(both) != 3 || both[0] != one[0] || both[1] == both[0] || both[1] == "" || both[2] != "" {
-		t.Errorf("%s occupies %q; with %s and a loop device %q", a, one, b, both)
+	single, both := e.Occupies(parse(t, a)), e.Occupies(parse(t, a+" + "+b+" + loop > raid0 > ext4"))
+	if len(single) != 1 || len(both) != 3 || both[0] != single[0] || both[1] == both[0] || both[1] == "" || both[2] != "" {
+		t.Errorf("%s occupies %q; with %s and a loop device %q", a, single, b, both)
 	}
 	marks := Marks(parse(t, "loop + loop > raid0"))
 	if len(marks) != 1 || marks[0] != result.MarkLoop {
@@ -313,9 +313,9 @@ func TestStripesStandOnEachOfTheirDevices(t *testing.T) {
 
 func TestNamesOfGroupsAreLVMs(t *testing.T) {
 	b := &build{env: &Env{RunID: "my run/ÄÖ-20261121-204340.367923" + strings.Repeat("x", 200)}}
-	one, other := b.groupName(), b.groupName()
-	if one == other || badGroupChars.MatchString(one) || len(one) > 100 {
-		t.Errorf("%q, %q", one, other)
+	first, second := b.groupName(), b.groupName()
+	if first == second || badGroupChars.MatchString(first) || len(first) > 100 {
+		t.Errorf("%q, %q", first, second)
 	}
 	b.env.RunID = strings.Repeat("-", 100)
 	if name := devmapper.VolumeName(b.groupName(), "pool_tdata"); len(name) > 127 {

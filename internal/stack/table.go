@@ -10,7 +10,8 @@ import (
 // layer is the implementation of one kind of node: its notation, and its effects on the host.
 type layer struct {
 	line.Def
-	marks []result.Mark
+	marks      []result.Mark
+	fileSystem *filesystem // that the node makes; nil for any other node
 	// plan describes, for people, the changes that up makes to the host.
 	plan func(n line.Node) []string
 	// writes records what up would write to and start, as far as the line shows it.

@@ -17,21 +17,21 @@ const deadlockLimit = 2 * time.Minute
 
 // meeting lets calls of meet go on once n have begun.
 type meeting struct {
-	begun sync.WaitGroup
-	all   chan struct{}
+	begun    sync.WaitGroup
+	complete chan struct{}
 }
 
 func newMeeting(n int) *meeting {
-	m := &meeting{all: make(chan struct{})}
+	m := &meeting{complete: make(chan struct{})}
 	m.begun.Add(n)
-	go func() { m.begun.Wait(); close(m.all) }()
+	go func() { m.begun.Wait(); close(m.complete) }()
 	return m
 }
 
 func (m *meeting) meet() error {
 	m.begun.Done()
 	select {
-	case <-m.all:
+	case <-m.complete:
 		return nil
 	case <-time.After(deadlockLimit):
 		return errors.New("the others have not begun")
@@ -39,12 +39,12 @@ func (m *meeting) meet() error {
 }
 
 // meetingChange is undone together with others.
-type meetingChange struct{ at *meeting }
+type meetingChange struct{ meeting *meeting }
 
 func (c *meetingChange) What() string                       { return "meet" }
 func (c *meetingChange) Prepare() error                     { return nil }
 func (c *meetingChange) Check(journal.Scope) error          { return nil }
-func (c *meetingChange) Undo(context.Context, string) error { return c.at.meet() }
+func (c *meetingChange) Undo(context.Context, string) error { return c.meeting.meet() }
 
 func init() { journal.Register("test-meeting", func() journal.Change { return &meetingChange{} }) }
 
@@ -68,7 +68,7 @@ func TestPlacesAreMadeAndTakenDownTogether(t *testing.T) {
 		engine: names,
 		view: &layer{place: func(ctx context.Context, p *Place) error {
 			p.name, p.Target = names.take(p.config), workload.Target{Path: p.base.dir}
-			entry, err := j.Do(ctx, &meetingChange{at: undone}, func(string) error { return made.meet() })
+			entry, err := j.Do(ctx, &meetingChange{meeting: undone}, func(string) error { return made.meet() })
 			p.undo = append(p.undo, entry)
 			return err
 		}},

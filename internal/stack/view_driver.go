@@ -23,7 +23,7 @@ const (
 	scratchDir = "/plimsoll"
 )
 
-var planEngine = []string{"start a private Docker engine, with directories and a cgroup of its own"}
+var planEngine = []string{"start a private Docker engine, with separate directories and a separate cgroup"}
 
 // driverKinds are the storage drivers that are one layer each; devicemapper,
 // which stands on a pool, has its own file.
@@ -88,7 +88,7 @@ func checkEngine() error {
 // engine is a private Docker engine that containers of places run in.
 type engine struct {
 	docker  *container.Engine
-	mu      sync.Mutex                 // of roots and taken
+	mu      sync.Mutex                 // guards roots and taken, which the goroutines of places share
 	image   container.Image            // of the steps' programs
 	roots   map[string]container.Image // by key of the root that they are of
 	entries []*journal.Entry           // of one that bases share
@@ -152,9 +152,9 @@ func (e *engine) imageOf(ctx context.Context, env *Env, root *container.Root) (c
 	if ok {
 		return known, nil
 	}
-	of := *root
-	of.Self = env.Self
-	made, err := e.docker.ImportRoot(ctx, of, env.Work)
+	imported := *root
+	imported.Self = env.Self
+	made, err := e.docker.ImportRoot(ctx, imported, env.Work)
 	if err == nil {
 		e.roots[root.Key] = made
 	}
@@ -214,13 +214,13 @@ func (p *Place) contain(ctx context.Context, binds ...container.Bind) error {
 	if p.config.Group == nil || !p.config.ShareDevices {
 		return nil
 	}
-	own, err := cgroup.Of(c.PID())
+	containerGroup, err := cgroup.Of(c.PID())
 	if err != nil {
 		return err
 	}
-	made, err := p.config.Group.Adopt(ctx, env.Journal, own)
+	made, err := p.config.Group.Adopt(ctx, env.Journal, containerGroup)
 	p.undo = append(p.undo, made...)
-	in.sharing = own.Sharing(p.config.Group)
+	in.sharing = containerGroup.Sharing(p.config.Group)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/host/blockdev"
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/container"
 	"plimsoll/internal/stack/line"
@@ -34,7 +35,7 @@ var overlayfs = &layer{
 	},
 	writes: func(s *dryRun, n line.Node) {
 		if inContainerdStore(n) {
-			s.engine(container.ContainerdStore, engineRoot(s.dir))
+			s.engine(hostinfo.ContainerdStore, engineRoot(s.dir))
 			return
 		}
 		s.makes(overlayDir(s.dir))
@@ -51,7 +52,7 @@ var overlayfs = &layer{
 		}
 		if inContainerdStore(n) {
 			b.fact("writable layer", "made by containerd")
-			return b.containOnStack(ctx, container.ContainerdStore)
+			return b.containOnStack(ctx, hostinfo.ContainerdStore)
 		}
 		b.fact("writable layer", "mounted as containerd does")
 		return b.useVolumes(ctx, volumeDrivers)
@@ -90,8 +91,9 @@ func overlayDir(dir string) string { return filepath.Join(dir, "overlay") }
 
 // overlayOptions are the mount options of the overlay in dir.
 func overlayOptions(dir string, n line.Node) string {
-	at := func(part string) string { return filepath.Join(dir, part) }
-	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", at(overlayLower), at(overlayUpper), at(overlayWork))
+	pathOf := func(part string) string { return filepath.Join(dir, part) }
+	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s",
+		pathOf(overlayLower), pathOf(overlayUpper), pathOf(overlayWork))
 	if _, ok := n.Option(volatile); ok {
 		options += "," + volatile
 	}
@@ -103,8 +105,8 @@ func overlayArgv(dir string, n line.Node) []string {
 }
 
 // checkOverlay refuses a directory of the host on a file system that cannot hold a writable layer.
-func checkOverlay(e *Env, below []line.Node, n line.Node) error {
-	source := below[0]
+func checkOverlay(e *Env, nodesBelow []line.Node, n line.Node) error {
+	source := nodesBelow[0]
 	if source.Name != dirSource.Name {
 		return nil
 	}
@@ -119,7 +121,7 @@ func checkOverlay(e *Env, below []line.Node, n line.Node) error {
 	return nil
 }
 
-const overlayRemedy = "let it stand on ext4, xfs, btrfs or tmpfs"
+const overlayRemedy = "put it on ext4, xfs, btrfs or tmpfs"
 
 // mountOverlay mounts an overlay in the place's directory, and makes the place's files lie in a directory of it: one
 // that is in the writable layer alone, as those that a container makes.

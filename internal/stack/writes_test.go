@@ -93,26 +93,26 @@ var (
 
 // anyLine draws the text of a line.
 func anyLine(t *rapid.T) string {
-	one := func(what string, good, bad []string) string {
-		if len(bad) > 0 && rapid.IntRange(0, 9).Draw(t, what+" is bad") == 0 {
-			return rapid.SampledFrom(bad).Draw(t, what)
+	choose := func(name string, good, bad []string) string {
+		if len(bad) > 0 && rapid.IntRange(0, 9).Draw(t, name+" is bad") == 0 {
+			return rapid.SampledFrom(bad).Draw(t, name)
 		}
-		return rapid.SampledFrom(good).Draw(t, what)
+		return rapid.SampledFrom(good).Draw(t, name)
 	}
-	several := func(what, sep string, good, bad []string) string {
+	several := func(name, sep string, good, bad []string) string {
 		var words []string
-		for range rapid.IntRange(0, 3).Draw(t, what+"s") {
-			words = append(words, one(what, good, bad))
+		for range rapid.IntRange(0, 3).Draw(t, name+"s") {
+			words = append(words, choose(name, good, bad))
 		}
-		if rapid.IntRange(0, 19).Draw(t, what+" is garbled") == 0 {
+		if rapid.IntRange(0, 19).Draw(t, name+" is garbled") == 0 {
 			words = append(words, rapid.StringOfN(rapid.RuneFrom([]rune(`-abdzlLO^=,:/. %"`+"\\")), 1, 8, -1).Draw(t, "garble"))
 		}
 		quoted := strings.Join(words, sep)
 		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(quoted) + `"`
 	}
-	text := one("source", goodSources, badSources)
+	text := choose("source", goodSources, badSources)
 	for range rapid.IntRange(0, 5).Draw(t, "more sources") / 4 {
-		text += " + " + one("source", goodSources, badSources)
+		text += " + " + choose("source", goodSources, badSources)
 	}
 	if rapid.IntRange(0, 3).Draw(t, "layer or none") == 0 {
 		text += " > " + rapid.SampledFrom(layers).Draw(t, "layer")
@@ -172,8 +172,8 @@ func operands(argv []string) (words, values []string, err error) {
 				return nil, nil, fmt.Errorf("%s", word)
 			}
 		case len(word) > 1 && word[0] == '-':
-			for at := 1; at < len(word); at++ {
-				c := word[at]
+			for position := 1; position < len(word); position++ {
+				c := word[position]
 				found := strings.IndexByte(spec.options, c)
 				if found < 0 || c == ':' || strings.IndexByte(spec.leads, c) >= 0 {
 					return nil, nil, fmt.Errorf("-%c", c)
@@ -181,7 +181,7 @@ func operands(argv []string) (words, values []string, err error) {
 				if !strings.HasPrefix(spec.options[found+1:], ":") {
 					continue
 				}
-				if value := word[at+1:]; value != "" {
+				if value := word[position+1:]; value != "" {
 					values = append(values, value)
 				} else {
 					i++

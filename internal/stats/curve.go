@@ -104,16 +104,16 @@ const (
 // its false alarms. The same arguments give the same result, and the order of
 // trials does not matter.
 //
-// The error says what levels lack.
+// The error lists what the levels lack.
 func FindChanges(levels []Level, seed uint64) (Curve, error) {
 	if err := checkLevels(levels); err != nil {
 		return Curve{}, err
 	}
 	f := newFitter(levels, seed)
-	changes, each, first := f.choose()
+	changes, ps, first := f.choose()
 	c := f.describe(changes)
 	c.P = first
-	for i, p := range each {
+	for i, p := range ps {
 		c.Changes[i].P = p
 	}
 	return c, nil
@@ -215,12 +215,12 @@ func (f *fitter) ratio(m model, samples []model, from, to int) (r Ratio) {
 	return r
 }
 
-// interval is a number of the model, and the middle 95% of it in samples.
-func interval(m model, samples []model, of func(model) float64) (value, low, high float64) {
-	all := make([]float64, len(samples))
+// interval returns a figure of the model, and the bounds of its middle 95% in samples.
+func interval(m model, samples []model, figure func(model) float64) (value, low, high float64) {
+	values := make([]float64, len(samples))
 	for i, s := range samples {
-		all[i] = of(s)
+		values[i] = figure(s)
 	}
-	slices.Sort(all)
-	return of(m), quantileSorted(all, (1-Confidence)/2), quantileSorted(all, (1+Confidence)/2)
+	slices.Sort(values)
+	return figure(m), quantileSorted(values, (1-Confidence)/2), quantileSorted(values, (1+Confidence)/2)
 }

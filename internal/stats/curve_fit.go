@@ -23,7 +23,7 @@ const (
 type column struct {
 	step  bool
 	after int     // of a step: the first level behind it
-	at    float64 // of a bend: its place, in the logarithm of the factor
+	place float64 // of a bend: its place, in the logarithm of the factor
 }
 
 // fitter fits curves to medians of logarithms.
@@ -54,7 +54,7 @@ func newFitter(levels []Level, seed uint64) *fitter {
 	// so at the other end: bends stand for both there (see named).
 	last := len(f.u) - 1
 	for i := 1; i < last; i++ {
-		f.columns = append(f.columns, column{at: f.u[i]})
+		f.columns = append(f.columns, column{place: f.u[i]})
 	}
 	for after := 2; after < last; after++ {
 		f.columns = append(f.columns, column{step: true, after: after})
@@ -65,7 +65,7 @@ func newFitter(levels []Level, seed uint64) *fitter {
 // value returns the column's value at level i, for a weight of 1.
 func (f *fitter) value(c column, i int) float64 {
 	if !c.step {
-		return max(0, f.u[i]-c.at)
+		return max(0, f.u[i]-c.place)
 	}
 	if i < c.after {
 		return 0
@@ -78,8 +78,8 @@ func (f *fitter) around(c column) (end, next int) {
 	if c.step {
 		return c.after - 1, c.after
 	}
-	next, _ = slices.BinarySearch(f.u, c.at)
-	if f.u[next] == c.at {
+	next, _ = slices.BinarySearch(f.u, c.place)
+	if f.u[next] == c.place {
 		return next, next
 	}
 	return next - 1, next
@@ -91,7 +91,7 @@ func (f *fitter) place(c column) (from, to float64) {
 	if c.step || end == next {
 		return f.x[end], f.x[next]
 	}
-	return math.Exp(c.at), math.Exp(c.at)
+	return math.Exp(c.place), math.Exp(c.place)
 }
 
 // middle orders changes.
@@ -99,7 +99,7 @@ func (f *fitter) middle(c column) float64 {
 	if c.step {
 		return (f.u[c.after-1] + f.u[c.after]) / 2
 	}
-	return c.at
+	return c.place
 }
 
 // basis is an orthonormal basis of the curves that a line and some columns
@@ -108,11 +108,11 @@ type basis [][]float64
 
 func (f *fitter) basis(columns []column) basis {
 	var b basis
-	one, line := make([]float64, len(f.u)), make([]float64, len(f.u))
+	constant, line := make([]float64, len(f.u)), make([]float64, len(f.u))
 	for i := range f.u {
-		one[i], line[i] = f.root[i], f.root[i]*f.u[i]
+		constant[i], line[i] = f.root[i], f.root[i]*f.u[i]
 	}
-	b = append(b, unit(one))
+	b = append(b, unit(constant))
 	if rest, ok := b.rest(line); ok {
 		b = append(b, rest)
 	}
@@ -166,24 +166,24 @@ func unit(v []float64) []float64 {
 }
 
 // directions returns, for every column, the direction that it adds to a basis, and the column.
-func (f *fitter) directions(b basis) (all [][]float64, of []column) {
+func (f *fitter) directions(b basis) (vectors [][]float64, columns []column) {
 	for _, c := range f.columns {
 		if rest, ok := b.rest(f.vector(c)); ok {
-			all, of = append(all, rest), append(of, c)
+			vectors, columns = append(vectors, rest), append(columns, c)
 		}
 	}
-	return all, of
+	return vectors, columns
 }
 
 // best is the direction along which data has most, and how much.
-func best(directions [][]float64, data []float64) (at int, gain float64) {
-	at = -1
+func best(directions [][]float64, data []float64) (index int, gain float64) {
+	index = -1
 	for i, d := range directions {
 		if along := dot(d, data); along*along > gain*(1+1e-9) {
-			at, gain = i, along*along
+			index, gain = i, along*along
 		}
 	}
-	return at, gain
+	return index, gain
 }
 
 // weighted returns medians multiplied by the square root of each level's number of values.
@@ -218,12 +218,12 @@ func (f *fitter) weightedMedians(values [][]float64) (data []float64, noise floa
 	return data, max(deviation/float64(free), leastNoise)
 }
 
-// test returns the p value of one more change besides the given ones, anywhere on the curve. Without that change, the
+// test returns the p value of one more change than the given ones, anywhere on the curve. Without that change, the
 // deviations of trials from the curve are noise and might have the opposite sign: the statistic of the data is
 // compared with those of random signs (Winkler and others 2014). Each level keeps its own amount of noise.
-func (f *fitter) test(without []column) float64 {
-	m := f.fit(without, f.medians)
-	directions, _ := f.directions(f.basis(without))
+func (f *fitter) test(given []column) float64 {
+	m := f.fit(given, f.medians)
+	directions, _ := f.directions(f.basis(given))
 	var residuals []float64
 	signed := make([][]float64, len(f.values))
 	for i, level := range f.values {
@@ -252,33 +252,31 @@ func (f *fitter) test(without []column) float64 {
 	return float64(as) / (signs + 1)
 }
 
-// choose finds the changes of the curve with p of each, and p of the first
-// that was tried.
-func (f *fitter) choose() (chosen []column, each []float64, first float64) {
-	most := min(mostChanges, len(f.u)-MinLevels+1)
+// choose finds the changes of the curve, the p value of each, and the p value of the first change that was tried.
+func (f *fitter) choose() (chosen []column, pValues []float64, first float64) {
+	limit := min(mostChanges, len(f.u)-MinLevels+1)
 	first = f.test(nil)
-	for p := first; p < Alpha && len(chosen) < most; p = f.test(chosen) {
-		more := f.search(len(chosen) + 1)
-		f.loosen(more, f.weighted(f.medians), worthMoving)
-		m := f.fit(more, f.medians)
+	for p := first; p < Alpha && len(chosen) < limit; p = f.test(chosen) {
+		next := f.search(len(chosen) + 1)
+		f.loosen(next, f.weighted(f.medians), worthMoving)
+		m := f.fit(next, f.medians)
 		if small(m) {
 			break
 		}
-		ps := make([]float64, len(more))
+		ps := make([]float64, len(next))
 		for i := range ps {
 			ps[i] = f.test(withoutColumn(m.columns, i))
 		}
 		if slices.Max(ps) >= Alpha {
-			break // with the new one, another is not needed
+			break // with the new change, another is not needed
 		}
-		chosen, each = m.columns, ps
+		chosen, pValues = m.columns, ps
 	}
-	return chosen, each, first
+	return chosen, pValues, first
 }
 
-// search finds the best curve with so many changes, knees being at levels. Of
-// up to two changes all combinations of places are tried; of more, the best
-// further one is added, and each moves to where it is best given the others
+// search finds the best curve with a number of changes, its knees at levels. For up to two changes search tries all
+// combinations of places. For more, it adds the best further change, and moves each to its best place given the others
 // until none moves.
 func (f *fitter) search(changes int) []column {
 	data := f.weighted(f.medians)
@@ -286,14 +284,14 @@ func (f *fitter) search(changes int) []column {
 	if changes == 1 {
 		found = f.bestBeside(nil, data)
 	} else {
-		most := 0.0
+		largest := 0.0
 		for _, c := range f.columns {
 			b := f.basis([]column{c})
-			directions, of := f.directions(b)
-			at, gain := best(directions, data)
+			directions, terms := f.directions(b)
+			i, gain := best(directions, data)
 			along := dot(b[2], data)
-			if sum := gain + along*along; at >= 0 && sum > most*(1+1e-9) {
-				most, found = sum, []column{c, of[at]}
+			if sum := gain + along*along; i >= 0 && sum > largest*(1+1e-9) {
+				largest, found = sum, []column{c, terms[i]}
 			}
 		}
 	}
@@ -303,12 +301,11 @@ func (f *fitter) search(changes int) []column {
 	return f.settle(found, data, 10)
 }
 
-// bestBeside is the best change to add to others; nothing when none adds to
-// them.
-func (f *fitter) bestBeside(others []column, data []float64) []column {
-	directions, of := f.directions(f.basis(others))
-	if at, _ := best(directions, data); at >= 0 {
-		return of[at : at+1]
+// bestBeside returns the best change to add to the given ones; none if none improves the fit.
+func (f *fitter) bestBeside(given []column, data []float64) []column {
+	directions, terms := f.directions(f.basis(given))
+	if i, _ := best(directions, data); i >= 0 {
+		return terms[i : i+1]
 	}
 	return nil
 }
@@ -341,14 +338,14 @@ func withoutColumn(columns []column, i int) []column {
 	return slices.Delete(slices.Clone(columns), i, i+1)
 }
 
-// between returns the best place of knee i, from its level up to the next one. Two levels must lie on either side of
-// a place between levels: a slope determined by a single level could be any.
+// between returns the best place of knee i, from the level before it to the level behind it. Two levels must lie on
+// either side of a place between levels: a single level does not determine a slope.
 func (f *fitter) between(columns []column, i int, data []float64, worth float64) column {
 	c := columns[i]
 	if c.step {
 		return c
 	}
-	level, _ := slices.BinarySearch(f.u, c.at)
+	level, _ := slices.BinarySearch(f.u, c.place)
 	b := f.basis(withoutColumn(columns, i))
 	gain := func(c column) float64 {
 		rest, ok := b.rest(f.vector(c))
@@ -358,15 +355,15 @@ func (f *fitter) between(columns []column, i int, data []float64, worth float64)
 		along := dot(rest, data)
 		return along * along
 	}
-	found, most := c, gain(c)+worth*f.noise*f.noise
+	found, largest := c, gain(c)+worth*f.noise*f.noise
 	for gap := level - 1; gap <= level; gap++ { // the one before the level, and the one behind it
 		if !f.hasNeighbours(columns, i, gap) {
 			continue
 		}
 		for k := 1; k < perGap; k++ {
-			c := column{at: f.u[gap] + (f.u[gap+1]-f.u[gap])*float64(k)/perGap}
-			if g := gain(c); g > most*(1+1e-9) {
-				found, most = c, g
+			c := column{place: f.u[gap] + (f.u[gap+1]-f.u[gap])*float64(k)/perGap}
+			if g := gain(c); g > largest*(1+1e-9) {
+				found, largest = c, g
 			}
 		}
 	}

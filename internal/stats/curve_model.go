@@ -17,7 +17,7 @@ type model struct {
 func (m model) slope(u float64) float64 {
 	slope := m.line
 	for i, c := range m.columns {
-		if !c.step && c.at < u {
+		if !c.step && c.place < u {
 			slope += m.weights[i]
 		}
 	}
@@ -42,14 +42,14 @@ func (f *fitter) preferSteps(m model) []column {
 			continue
 		}
 		for _, gap := range []struct {
-			at, after int
-			steeper   bool
+			place, after int
+			steeper      bool
 		}{
 			{1, 1, m.weights[i] > 0},
 			{last - 1, last, m.weights[i] < 0},
 		} {
 			falls := m.fitted[gap.after]-m.fitted[gap.after-1] < -math.Log(smallStep)
-			if c.at == f.u[gap.at] && falls && gap.steeper {
+			if c.place == f.u[gap.place] && falls && gap.steeper {
 				columns[i] = column{step: true, after: gap.after}
 			}
 		}

@@ -166,7 +166,7 @@ func drawCurve(seed uint64, xs []float64, trials int, sigma float64, y func(x fl
 var powersOfTwo = []float64{1, 2, 4, 8, 16, 32, 64}
 
 func TestShapesWithoutNoise(t *testing.T) {
-	const rise, fall, flat, none = Rises, Falls, Plateau, Unclear
+	const rise, fall, flat, unclear = Rises, Falls, Plateau, Unclear
 	for name, c := range map[string]struct {
 		xs     []float64
 		y      func(x float64) float64
@@ -183,28 +183,28 @@ func TestShapesWithoutNoise(t *testing.T) {
 			places: [][2]float64{{2, 2}}, shapes: []SegmentShape{rise, flat}},
 		"hockey stick": {y: func(x float64) float64 { return max(x, 16) }, kinds: []ChangeKind{Knee},
 			places: [][2]float64{{16, 16}}, shapes: []SegmentShape{flat, rise}},
-		"cliff": {y: below(16, 0.5), kinds: []ChangeKind{Cliff}, places: [][2]float64{{16, 32}},
+		"cliff": {y: levelUpTo(16, 0.5), kinds: []ChangeKind{Cliff}, places: [][2]float64{{16, 32}},
 			shapes: []SegmentShape{flat, flat}},
-		"cliff at the end": {y: below(32, 0.5), kinds: []ChangeKind{Cliff}, places: [][2]float64{{32, 64}},
-			shapes: []SegmentShape{flat, none}},
-		"cliff at once": {y: below(1, 0.5), kinds: []ChangeKind{Cliff}, places: [][2]float64{{1, 2}},
-			shapes: []SegmentShape{none, flat}},
-		"jump": {y: below(8, 2), kinds: []ChangeKind{Jump}, places: [][2]float64{{8, 16}},
+		"cliff at the end": {y: levelUpTo(32, 0.5), kinds: []ChangeKind{Cliff}, places: [][2]float64{{32, 64}},
+			shapes: []SegmentShape{flat, unclear}},
+		"cliff at once": {y: levelUpTo(1, 0.5), kinds: []ChangeKind{Cliff}, places: [][2]float64{{1, 2}},
+			shapes: []SegmentShape{unclear, flat}},
+		"jump": {y: levelUpTo(8, 2), kinds: []ChangeKind{Jump}, places: [][2]float64{{8, 16}},
 			shapes: []SegmentShape{flat, flat}},
-		"small cliff": {y: below(16, 0.95), shapes: []SegmentShape{flat}},
+		"small cliff": {y: levelUpTo(16, 0.95), shapes: []SegmentShape{flat}},
 		"peak": {y: func(x float64) float64 { return min(x, 64/x) }, kinds: []ChangeKind{Knee},
 			places: [][2]float64{{8, 8}}, shapes: []SegmentShape{rise, fall}},
 		"rises, stays, falls": {
-			y:     func(x float64) float64 { return min(x, 8) * below(24, 0.6)(x) },
+			y:     func(x float64) float64 { return min(x, 8) * levelUpTo(24, 0.6)(x) },
 			kinds: []ChangeKind{Knee, Cliff}, places: [][2]float64{{8, 8}, {16, 32}}, shapes: []SegmentShape{rise, flat, flat},
 		},
 		"uneven levels": {
-			xs: []float64{1, 3, 5, 24, 28, 100}, y: below(24, 0.5),
+			xs: []float64{1, 3, 5, 24, 28, 100}, y: levelUpTo(24, 0.5),
 			kinds: []ChangeKind{Cliff}, places: [][2]float64{{24, 28}}, shapes: []SegmentShape{flat, flat},
 		},
 		"four levels": {
 			xs: []float64{4, 8, 16, 32}, y: func(x float64) float64 { return min(x, 16) },
-			kinds: []ChangeKind{Knee}, places: [][2]float64{{16, 16}}, shapes: []SegmentShape{rise, none},
+			kinds: []ChangeKind{Knee}, places: [][2]float64{{16, 16}}, shapes: []SegmentShape{rise, unclear},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -243,7 +243,7 @@ func TestShapesWithoutNoise(t *testing.T) {
 	}
 }
 
-func below(level, then float64) func(float64) float64 {
+func levelUpTo(level, then float64) func(float64) float64 {
 	return func(x float64) float64 {
 		if x > level {
 			return then
@@ -253,14 +253,14 @@ func below(level, then float64) func(float64) float64 {
 }
 
 func TestSizesOfChanges(t *testing.T) {
-	y := func(x float64) float64 { return math.Sqrt(min(x, 8)) * below(16, 0.6)(x) }
+	y := func(x float64) float64 { return math.Sqrt(min(x, 8)) * levelUpTo(16, 0.6)(x) }
 	curve, err := FindChanges(drawCurve(5, powersOfTwo, 5, 0.02, y), 1)
 	if err != nil || len(curve.Changes) != 2 {
 		t.Fatalf("%v, %+v", err, curve.Changes)
 	}
 	knee, cliff := curve.Changes[0], curve.Changes[1]
 	for _, c := range []struct {
-		what             string
+		name             string
 		value, low, high float64
 		want             float64
 	}{
@@ -271,31 +271,31 @@ func TestSizesOfChanges(t *testing.T) {
 			curve.Segments[0].Ratio.High, math.Sqrt(8)},
 	} {
 		if c.low > c.want || c.high < c.want || c.low > c.value || c.high < c.value || c.high-c.low > 0.3 {
-			t.Errorf("%s is %.3f (%.3f to %.3f), and was made %.3f", c.what, c.value, c.low, c.high, c.want)
+			t.Errorf("%s is %.3f (%.3f to %.3f), and was made %.3f", c.name, c.value, c.low, c.high, c.want)
 		}
 	}
 }
 
 // TestPowerAndFalseAlarms holds docs/evidence/curves.md to its word, with fewer curves;
-// scripts/curve-power has the whole. Seeds are fixed.
+// make bench NAME=curves has the whole. Seeds are fixed.
 func TestPowerAndFalseAlarms(t *testing.T) {
-	const all = 60
-	curves := soak.Of(all, 15)
-	of := func(n int) int { return n * curves / all }
+	const curvesInFull = 60
+	curves := soak.Of(curvesInFull, 15)
+	scaled := func(n int) int { return n * curves / curvesInFull }
 	for _, c := range []struct {
 		name      string
 		y         func(float64) float64
 		sigma     float64
 		least     int // of all curves, those on which a change is seen
-		most      int
+		largest   int
 		held      int // whose interval holds the place
 		low, high float64
 	}{
 		{"flat", func(float64) float64 { return 1 }, 0.1, 0, 8, 0, 0, 0},
 		{"proportional", func(x float64) float64 { return x }, 0.1, 0, 8, 0, 0, 0},
-		{"falls to 70%", below(16, 0.7), 0.1, 57, all, 52, 16, 32},
-		{"falls to 90%", below(16, 0.9), 0.05, 20, all, 16, 16, 32},
-		{"saturates", func(x float64) float64 { return min(x, 6) }, 0.1, 59, all, 52, 6, 6},
+		{"falls to 70%", levelUpTo(16, 0.7), 0.1, 57, curvesInFull, 52, 16, 32},
+		{"falls to 90%", levelUpTo(16, 0.9), 0.05, 20, curvesInFull, 16, 16, 32},
+		{"saturates", func(x float64) float64 { return min(x, 6) }, 0.1, 59, curvesInFull, 52, 6, 6},
 	} {
 		seen, held := 0, 0
 		for seed := range uint64(curves) {
@@ -310,9 +310,9 @@ func TestPowerAndFalseAlarms(t *testing.T) {
 				held++
 			}
 		}
-		if seen < of(c.least) || seen > of(c.most) || held < of(c.held) {
+		if seen < scaled(c.least) || seen > scaled(c.largest) || held < scaled(c.held) {
 			t.Errorf("%s: a change was seen on %d of %d curves, and on %d its interval holds the place; want %d to %d, and %d",
-				c.name, seen, curves, held, of(c.least), of(c.most), of(c.held))
+				c.name, seen, curves, held, scaled(c.least), scaled(c.largest), scaled(c.held))
 		}
 	}
 }
@@ -377,16 +377,16 @@ func checkCurve(t *rapid.T, levels []Level, c Curve) {
 	if c.Segments[0].From != first || c.Segments[len(c.Changes)].To != last {
 		t.Fatalf("segments %+v do not cover %v to %v", c.Segments, first, last)
 	}
-	at := first
+	position := first
 	for _, h := range c.Changes {
-		if h.From < at || h.To < h.From || h.Low > h.From || h.High < h.To || h.Low < first*(1-1e-9) ||
+		if h.From < position || h.To < h.From || h.Low > h.From || h.High < h.To || h.Low < first*(1-1e-9) ||
 			h.High > last*(1+1e-9) {
 			t.Fatalf("change %+v", h)
 		}
 		if h.P >= Alpha || h.Alike < 0 || h.Alike > 1+1e-9 || h.Kind == Cliff && h.From == h.To {
 			t.Fatalf("change %+v", h)
 		}
-		at = h.From
+		position = h.From
 	}
 	for _, s := range c.Segments {
 		for _, v := range []float64{s.Ratio.Ratio, s.Ratio.Low, s.Ratio.High, s.Slope.Value, s.Slope.Low, s.Slope.High} {

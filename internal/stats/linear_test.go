@@ -18,10 +18,10 @@ func TestEliminate(t *testing.T) {
 			t.Errorf("unknown %d is %v, and not %v", i, got[i], want)
 		}
 	}
-	none := []float64{1, 2, 3, 2, 4, 7}
-	Eliminate(none, 2)
+	singular := []float64{1, 2, 3, 2, 4, 7}
+	Eliminate(singular, 2)
 	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-	if finite(none[2]) && finite(none[5]) {
-		t.Errorf("parallel lines meet at %v, %v", none[2], none[5])
+	if finite(singular[2]) && finite(singular[5]) {
+		t.Errorf("parallel lines meet at %v, %v", singular[2], singular[5])
 	}
 }

@@ -33,13 +33,13 @@ type oracle struct {
 	}
 }
 
-func readJSON(t *testing.T, name string, into any) {
+func readJSON(t *testing.T, name string, target any) {
 	t.Helper()
 	data, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(data, into); err != nil {
+	if err := json.Unmarshal(data, target); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 }

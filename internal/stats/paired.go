@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"maps"
 	"math"
 	"slices"
 )
@@ -23,9 +24,10 @@ type Paired struct {
 // their mean, trimmed of about a tenth at either end from eight pairs on
 // (Yuen 1974), so that one disturbed trial does not hide a difference.
 //
-// The test needs no assumption on how values are distributed when subject and
-// baseline are equals that met their conditions in random order: the
-// differences are then symmetric about 0, and the test errs on the safe side.
+// When subject and baseline are equals that met their conditions in random
+// order, their differences are symmetric about 0. What the order itself costs
+// makes differences of two values, of which the test finds too many to be
+// significant: every second round is to have the reverse order.
 //
 // ok is false when there is no ratio: no pair, or a value that is not a
 // positive number. It panics when the lengths differ.
@@ -47,16 +49,92 @@ func PairedRatio(subject, baseline []float64) (p Paired, ok bool) {
 	return p, true
 }
 
-// PairedTest tests whether the typical ratio of subject to baseline, as
-// PairedRatio has it, is the exponential of at. distance is how far above that
-// it is, in logarithms; p is two-sided, and 1 where there is no ratio or fewer
+// RunSpread is what is known of how much several runs differ beyond what the blocks within them explain, from other
+// treatments that were measured in the same runs.
+type RunSpread struct {
+	// Times is the variance of the means of runs, as a multiple of what setups within runs let them vary by: at least 1.
+	Times   float64
+	Degrees float64 // of freedom of Times; 0 where it is not known
+}
+
+// RunSpreadOf estimates how much more the means of runs vary than setups within them explain, over groups of cells that
+// share blocks: the ratio of the residual mean square of a fit of runs to that of fits within runs.
+func RunSpreadOf(groups ...[]Cell) (s RunSpread) {
+	var between, betweenDegrees, within, withinDegrees float64
+	for _, cells := range groups {
+		runs, known := unitsOf(cells, func(c Cell) int { return c.Run })
+		if !known || len(runs) < 2 {
+			continue
+		}
+		count, units := 0.0, map[[2]int]float64{}
+		for run := range runs {
+			var cellsOfRun []Cell
+			for _, c := range cells {
+				if c.Run == run {
+					cellsOfRun = append(cellsOfRun, c)
+					units[[2]int{c.Treatment, run}]++
+				}
+			}
+			fit := fitCells(cellsOfRun)
+			within, withinDegrees = within+fit.squares, withinDegrees+float64(len(cellsOfRun)-fit.rank)
+		}
+		for _, n := range units {
+			count += n / float64(len(units))
+		}
+		fit := fitCells(joined(cells, runs, func(c Cell) int { return c.Run }))
+		between, betweenDegrees = between+count*fit.squares, betweenDegrees+float64(len(fit.cells)-fit.rank)
+	}
+	if betweenDegrees < 1 || withinDegrees < 1 || within == 0 {
+		return s
+	}
+	s.Times = max(1, between/betweenDegrees/(within/withinDegrees))
+	s.Degrees = 1 / (1/betweenDegrees + 1/withinDegrees)
+	return s
+}
+
+// PairedRatioOfRuns is PairedRatio of pairs of several runs: the run of each pair is given. What a pair has in one
+// run and not in the next is a part of the error: the units are the means of runs. With few runs their variance is
+// hardly known, and is drawn towards what the other treatments of these runs show, see RunSpread. Of one run it is
+// PairedRatio.
+func PairedRatioOfRuns(subject, baseline []float64, runs []int, spread RunSpread) (p Paired, ok bool) {
+	p, ok = PairedRatio(subject, baseline)
+	if !ok || p.Pairs < FewestPairs || !slices.ContainsFunc(runs, func(r int) bool { return r != runs[0] }) {
+		return p, ok
+	}
+	byRun := map[int][]float64{}
+	for i, log := range logRatios(subject, baseline) {
+		byRun[runs[i]] = append(byRun[runs[i]], log)
+	}
+	var means []float64
+	within, inverse := 0.0, 0.0
+	for _, run := range slices.Sorted(maps.Keys(byRun)) {
+		mean, squares := MeanAndSquares(byRun[run])
+		means = append(means, mean)
+		within, inverse = within+squares, inverse+1/float64(len(byRun[run]))
+	}
+	mean, squares := MeanAndSquares(means)
+	n := float64(len(means))
+	variance, degrees := squares/(n-1), n-1
+	if setups := float64(p.Pairs) - n; spread.Degrees > 0 && setups > 0 {
+		expected, worth := spread.Times*within/setups*inverse/n, 1/(1/spread.Degrees+1/setups)
+		variance = (degrees*variance + worth*expected) / (degrees + worth)
+		degrees += worth
+	}
+	c := Contrast{Log: mean, Error: math.Sqrt(variance / n), Degrees: int(degrees + 1e-6)}
+	p.Ratio, p.P = math.Exp(mean), c.P()
+	p.Low, p.High = c.Interval((1 - Confidence) / 2)
+	return p, true
+}
+
+// PairedTest tests whether the logarithm of the typical ratio of subject to baseline, see PairedRatio, is hypothesis.
+// distance is how far above hypothesis the logarithm is; p is two-sided, and 1 if there is no ratio, or fewer pairs
 // than FewestPairs.
-func PairedTest(subject, baseline []float64, at float64) (distance, p float64) {
+func PairedTest(subject, baseline []float64, hypothesis float64) (distance, p float64) {
 	if len(subject) < FewestPairs || !allPositive(subject) || !allPositive(baseline) {
 		return 0, 1
 	}
 	t := trimmedMean(logRatios(subject, baseline))
-	return t.mean - at, t.p(at)
+	return t.mean - hypothesis, t.p(hypothesis)
 }
 
 func logRatios(subject, baseline []float64) []float64 {
@@ -73,9 +151,9 @@ type trimmedSums struct {
 	degrees             int
 }
 
-// p returns the two-sided p value of the hypothesis that the mean is at.
-func (t trimmedSums) p(at float64) float64 {
-	switch distance := t.mean - at; {
+// p returns the two-sided p value of the hypothesis about the mean.
+func (t trimmedSums) p(hypothesis float64) float64 {
+	switch distance := t.mean - hypothesis; {
 	case distance == 0:
 		return 1
 	case t.standardError == 0:

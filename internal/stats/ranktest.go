@@ -59,24 +59,24 @@ func RepeatsNeeded() int {
 // their ranks. Ranks are doubled, which makes them whole; those of x come
 // first. ties is the sum of t^3-t over groups of t equal values.
 func midranks(x, y []float64) (doubled []int, ties float64) {
-	all := slices.Concat(x, y)
-	order := make([]int, len(all))
+	pooled := slices.Concat(x, y)
+	order := make([]int, len(pooled))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		switch {
-		case all[a] < all[b]:
+		case pooled[a] < pooled[b]:
 			return -1
-		case all[a] > all[b]:
+		case pooled[a] > pooled[b]:
 			return 1
 		}
 		return 0
 	})
-	doubled = make([]int, len(all))
+	doubled = make([]int, len(pooled))
 	for i := 0; i < len(order); {
 		j := i
-		for j < len(order) && all[order[j]] == all[order[i]] {
+		for j < len(order) && pooled[order[j]] == pooled[order[i]] {
 			j++
 		}
 		for _, k := range order[i:j] {
@@ -95,28 +95,28 @@ func exactP(ranks []int, n int) float64 {
 	for _, r := range ranks[:n] {
 		observed += r
 	}
-	var below, above, total float64 // both with the observed one
+	var lower, upper, total float64 // both with the observed one
 	for s, w := range subsets(ranks, n) {
 		total += w
 		if s <= observed {
-			below += w
+			lower += w
 		}
 		if s >= observed {
-			above += w
+			upper += w
 		}
 	}
-	return min(1, 2*min(below, above)/total)
+	return min(1, 2*min(lower, upper)/total)
 }
 
 // subsets counts the subsets of n ranks by their sum.
 func subsets(ranks []int, n int) []float64 {
-	most := 0
+	largest := 0
 	for _, r := range ranks {
-		most += r
+		largest += r
 	}
 	ways := make([][]float64, n+1) // by size of the subset and doubled rank sum
 	for k := range ways {
-		ways[k] = make([]float64, most+1)
+		ways[k] = make([]float64, largest+1)
 	}
 	ways[0][0] = 1
 	reach := 0
@@ -136,9 +136,9 @@ func normalP(ranks []int, n int, ties float64) float64 {
 	for _, r := range ranks[:n] {
 		sum += float64(r) / 2
 	}
-	a, b, all := float64(n), float64(len(ranks)-n), float64(len(ranks))
+	a, b, total := float64(n), float64(len(ranks)-n), float64(len(ranks))
 	u := sum - a*(a+1)/2
-	spread := math.Sqrt(a * b / 12 * (all + 1 - ties/(all*(all-1))))
+	spread := math.Sqrt(a * b / 12 * (total + 1 - ties/(total*(total-1))))
 	distance := math.Abs(u-a*b/2) - 0.5
 	if spread == 0 || distance <= 0 {
 		return 1

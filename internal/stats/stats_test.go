@@ -14,10 +14,10 @@ var (
 	samples = rapid.OneOf(sample, coarse) // with and without ties
 )
 
-func scaled(values []float64, by float64) []float64 {
+func scaled(values []float64, factor float64) []float64 {
 	out := make([]float64, len(values))
 	for i, v := range values {
-		out[i] = v * by
+		out[i] = v * factor
 	}
 	return out
 }
@@ -37,9 +37,10 @@ func TestMedianAndIntervalProperties(t *testing.T) {
 			iv.Coverage < 0 || iv.Coverage > 1 {
 			t.Fatalf("%d values: coverage %v", len(values), iv.Coverage)
 		}
-		const by = 8 // a power of two: exact
-		if s := MedianInterval(scaled(values, by)); Median(scaled(values, by)) != m*by || s.Low != iv.Low*by ||
-			s.High != iv.High*by {
+		const factor = 8 // a power of two: exact
+		if s := MedianInterval(scaled(values, factor)); Median(scaled(values, factor)) != m*factor ||
+			s.Low != iv.Low*factor ||
+			s.High != iv.High*factor {
 			t.Fatal("the unit matters")
 		}
 		if r := rapid.Permutation(values).Draw(t, "shuffled"); Median(r) != m || MedianInterval(r) != iv {
@@ -156,8 +157,8 @@ func TestMannWhitneyAtItsLimits(t *testing.T) {
 	if p := MannWhitney(nil, []float64{1}); p != 1 {
 		t.Errorf("nothing against 1: p = %v", p)
 	}
-	same := make([]float64, 100)
-	if p := MannWhitney(same, same); p != 1 {
+	equal := make([]float64, 100)
+	if p := MannWhitney(equal, equal); p != 1 {
 		t.Errorf("100 equal values against themselves: p = %v", p)
 	}
 	for n, want := range map[int]float64{1: 1, 2: 1. / 3, 3: 0.1, 4: 2. / 70, 5: 2. / 252} {

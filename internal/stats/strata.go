@@ -9,7 +9,7 @@ import (
 // StratifiedMannWhitney returns the two-sided p value of the rank test of Mann and Whitney over several strata, each
 // with its own level: values are ranked, and permuted, within their stratum only, and rank sums are added up. It is
 // exact, ties included, where each stratum has up to 50 values, and the normal approximation above. Strata with an
-// empty side are ignored; it is 1 when all are. It is symmetric in x and y.
+// empty side are ignored; the p value is 1 if all are. The test is symmetric in x and y.
 func StratifiedMannWhitney(x, y [][]float64) float64 {
 	var from, to float64 // the rank sum of x (doubled), and what it is on average
 	exact := true
@@ -21,13 +21,13 @@ func StratifiedMannWhitney(x, y [][]float64) float64 {
 			continue
 		}
 		ranks, ties := midranks(x[i], y[i])
-		all := n + m
+		total := n + m
 		strata++
 		for _, r := range ranks[:len(x[i])] {
 			from += float64(r)
 		}
-		to += n * (all + 1)
-		variance += 4 * n * m / 12 * (all + 1 - ties/(all*(all-1)))
+		to += n * (total + 1)
+		variance += 4 * n * m / 12 * (total + 1 - ties/(total*(total-1)))
 		exact = exact && len(ranks) <= exactUpTo
 		if exact {
 			chances = convolve(chances, rankSums(ranks, len(x[i])))
@@ -43,13 +43,13 @@ func StratifiedMannWhitney(x, y [][]float64) float64 {
 		}
 		return min(1, max(math.Erfc(distance/math.Sqrt(2*variance)), math.SmallestNonzeroFloat64))
 	}
-	below := 0.0 // the smaller tail, always summed from its end: x and y may change places
+	tail := 0.0 // the smaller tail, always summed from its end: x and y may change places
 	for s := range chances {
 		if float64(s) <= min(from, 2*to-from) {
-			below += chances[s]
+			tail += chances[s]
 		}
 	}
-	return min(1, 2*below)
+	return min(1, 2*tail)
 }
 
 // rankSums returns how likely each sum of n of the ranks is, by the sum.

@@ -44,10 +44,11 @@ func TestStratifiedMannWhitney(t *testing.T) {
 
 func TestRatioOfStrata(t *testing.T) {
 	x, y := []float64{98, 100, 103, 104}, []float64{50, 51, 52, 49}
-	one, ok := RatioOfStrata([][]float64{x}, [][]float64{y}, 7)
+	single, ok := RatioOfStrata([][]float64{x}, [][]float64{y}, 7)
 	want, _ := RatioOfMedians(x, y, 7)
-	if !ok || !near(one.Ratio, want.Ratio, 1e-12) || !near(one.Low, want.Low, 1e-12) || !near(one.High, want.High, 1e-12) {
-		t.Errorf("one stratum: %v, and RatioOfMedians says %v", one, want)
+	if !ok || !near(single.Ratio, want.Ratio, 1e-12) || !near(single.Low, want.Low, 1e-12) ||
+		!near(single.High, want.High, 1e-12) {
+		t.Errorf("one stratum: %v, and RatioOfMedians says %v", single, want)
 	}
 	// Twice and eight times are four times in the geometric mean.
 	two, ok := RatioOfStrata([][]float64{{2, 2}, {800, 800}}, [][]float64{{1, 1}, {100, 100}}, 7)

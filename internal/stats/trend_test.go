@@ -28,28 +28,28 @@ func TestTrendIsThatOfPermutations(t *testing.T) {
 }
 
 func permuted(samples [][]float64) float64 {
-	rising := func(all []float64) (sum float64) {
+	rising := func(values []float64) (sum float64) {
 		var levels []int
 		for i, s := range samples {
 			levels = append(levels, slices.Repeat([]int{i}, len(s))...)
 		}
-		for i := range all {
+		for i := range values {
 			for j := range i {
-				if levels[i] > levels[j] && all[i] != all[j] {
-					sum += math.Copysign(1, all[i]-all[j])
+				if levels[i] > levels[j] && values[i] != values[j] {
+					sum += math.Copysign(1, values[i]-values[j])
 				}
 			}
 		}
 		return sum
 	}
-	all := slices.Concat(samples...)
-	observed := math.Abs(rising(all))
+	values := slices.Concat(samples...)
+	observed := math.Abs(rising(values))
 	rng := rand.New(rand.NewPCG(1, 1))
 	const times = 20_000
 	as := 0
 	for range times {
-		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		if math.Abs(rising(all)) >= observed {
+		rng.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+		if math.Abs(rising(values)) >= observed {
 			as++
 		}
 	}

@@ -6,6 +6,8 @@ import "math"
 // in a block, by one or several trials, as logarithms.
 type Cell struct {
 	Treatment, Block int // from 0
+	Cluster          int // from 1, of blocks that share more than their number, such as a region; 0 for none
+	Run              int // from 1, of pooled runs, each of blocks of its own; 0 where there is one
 	Logs             []float64
 }
 
@@ -23,16 +25,19 @@ type Parts struct {
 func VarianceParts(cells []Cell) Parts {
 	var (
 		within, withinDegrees, inverse float64
-		means                          = make([]float64, len(cells))
-		treatments, blocks             int
+		sums                           = map[int][]float64{} // means of cells, by treatment
 	)
-	for i, c := range cells {
+	for _, c := range cells {
 		mean, squares := MeanAndSquares(c.Logs)
-		means[i] = mean
+		sums[c.Treatment] = append(sums[c.Treatment], mean)
 		within += squares
 		withinDegrees += float64(len(c.Logs) - 1)
 		inverse += 1 / float64(len(c.Logs))
-		treatments, blocks = max(treatments, c.Treatment+1), max(blocks, c.Block+1)
+	}
+	alone := 0.0 // squares that treatments without blocks leave
+	for _, means := range sums {
+		_, squares := MeanAndSquares(means)
+		alone += squares
 	}
 	n := float64(len(cells))
 	parts := Parts{Within: math.NaN(), Between: math.NaN(), Blocks: math.NaN()}
@@ -41,8 +46,8 @@ func VarianceParts(cells []Cell) Parts {
 		trial = within / withinDegrees
 		parts.Within = math.Sqrt(trial)
 	}
-	alone, both, rank := fitTwoWay(cells, means, treatments, blocks)
-	degrees := n - float64(rank)
+	fit := fitCells(cells)
+	both, degrees := fit.squares, n-float64(fit.rank)
 	if degrees < 1 {
 		return parts
 	}
@@ -52,7 +57,7 @@ func VarianceParts(cells []Cell) Parts {
 		between = max(0, residual-trial*inverse/n)
 	}
 	parts.Between = math.Sqrt(between)
-	extra := float64(rank - treatmentsSeen(cells)) // degrees that blocks take
+	extra := float64(fit.rank - treatmentsSeen(cells)) // degrees that blocks take
 	if extra > 0 {
 		parts.Blocks = math.Sqrt(max(0, (alone-both-extra*residual)/(n-float64(treatmentsSeen(cells)))))
 	}
@@ -67,49 +72,6 @@ func treatmentsSeen(cells []Cell) int {
 	return len(seen)
 }
 
-// fitTwoWay returns the squares that treatments alone leave, those that
-// treatments and blocks leave, and how many independent numbers the latter
-// fit has. The fit is found by turns, each factor's effects given the other's:
-// the design is small, and turns end at the least squares.
-func fitTwoWay(cells []Cell, means []float64, treatments, blocks int) (alone, both float64, rank int) {
-	byTreatment, byBlock := make([]float64, treatments), make([]float64, blocks)
-	turn := func(effects []float64, of func(Cell) int, others []float64, otherOf func(Cell) int) (moved float64) {
-		sums, counts := make([]float64, len(effects)), make([]float64, len(effects))
-		for i, c := range cells {
-			sums[of(c)] += means[i] - others[otherOf(c)]
-			counts[of(c)]++
-		}
-		for i := range effects {
-			if counts[i] == 0 {
-				continue
-			}
-			next := sums[i] / counts[i]
-			moved = max(moved, math.Abs(next-effects[i]))
-			effects[i] = next
-		}
-		return moved
-	}
-	treatment, block := func(c Cell) int { return c.Treatment }, func(c Cell) int { return c.Block }
-	left := func() (squares float64) {
-		for i, c := range cells {
-			d := means[i] - byTreatment[c.Treatment] - byBlock[c.Block]
-			squares += d * d
-		}
-		return squares
-	}
-	turn(byTreatment, treatment, byBlock, block)
-	alone = left()
-	const most, enough = 10_000, 1e-12
-	for range most {
-		moved := turn(byBlock, block, byTreatment, treatment)
-		moved = max(moved, turn(byTreatment, treatment, byBlock, block))
-		if moved < enough {
-			break
-		}
-	}
-	return alone, left(), treatmentsSeen(cells) + blocksSeen(cells) - pieces(cells, treatments, blocks)
-}
-
 func blocksSeen(cells []Cell) int {
 	seen := map[int]bool{}
 	for _, c := range cells {
@@ -118,9 +80,9 @@ func blocksSeen(cells []Cell) int {
 	return len(seen)
 }
 
-// pieces counts the parts of the design between which nothing is shared: no
-// block has treatments of two of them.
-func pieces(cells []Cell, treatments, blocks int) int {
+// piecesOf returns the part of the design that each treatment belongs to, -1 for one without cells, and the number of
+// parts: no block has treatments of two of them.
+func piecesOf(cells []Cell, treatments, blocks int) (piece []int, pieces int) {
 	parent := make([]int, treatments+blocks)
 	for i := range parent {
 		parent[i] = i
@@ -131,14 +93,25 @@ func pieces(cells []Cell, treatments, blocks int) int {
 		}
 		return i
 	}
+	seen := make([]bool, treatments)
 	for _, c := range cells {
 		parent[root(c.Treatment)] = root(treatments + c.Block)
+		seen[c.Treatment] = true
 	}
-	roots := map[int]bool{}
-	for _, c := range cells {
-		roots[root(c.Treatment)] = true
+	number := map[int]int{}
+	piece = make([]int, treatments)
+	for t := range piece {
+		piece[t] = -1
+		if !seen[t] {
+			continue
+		}
+		r := root(t)
+		if _, known := number[r]; !known {
+			number[r] = len(number)
+		}
+		piece[t] = number[r]
 	}
-	return len(roots)
+	return piece, len(number)
 }
 
 // TrialsPerBringUp returns how many trials of a setup are worth their time:

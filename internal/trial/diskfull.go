@@ -7,6 +7,8 @@ import (
 
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
+	"plimsoll/internal/trial/drive"
 )
 
 // storeTrial stores a trial that ended. Where the disk of the run directory is full,
@@ -16,7 +18,10 @@ import (
 func (r *runner) storeTrial(t result.Trial) (result.Trial, error) {
 	outOfSpace := t.Status == result.TrialFailed && r.store.IsFull()
 	if !outOfSpace {
-		err := r.store.SaveTrial(t)
+		err := r.keepArtifacts(&t)
+		if err == nil {
+			err = r.store.SaveTrial(t)
+		}
 		if err == nil {
 			return t, nil
 		}
@@ -29,13 +34,13 @@ func (r *runner) storeTrial(t result.Trial) (result.Trial, error) {
 		Started: t.Started, ElapsedSeconds: t.ElapsedSeconds, BringUp: t.BringUp, Region: t.Region,
 		Status: result.TrialFailed,
 		Problem: &problem.Problem{
-			What:   nameOfTrial(t),
+			What:   drive.NameOfTrial(t),
 			Why:    fmt.Sprintf("the file system of the run directory (%s) is full, and its results could not be kept", r.Dir),
 			Remedy: "free some space there, or move the run directory to a larger disk, and go on with --resume",
 		},
 	}
 	kept := "it is stored with that reason"
-	if err := errors.Join(r.store.DropArtifacts(ended), r.store.SaveTrial(ended)); err != nil {
+	if err := errors.Join(r.store.DropArtifacts(store.ArtifactsOf(ended)), r.store.SaveTrial(ended)); err != nil {
 		if !errors.Is(err, syscall.ENOSPC) {
 			return t, fmt.Errorf("store trial %d: %w", t.Seq, err)
 		}

@@ -14,7 +14,7 @@ func TestADeviceThatIsNotThereIsSaidOnce(t *testing.T) {
 	}
 	loop := hostinfo.Device{Path: "/dev/loop0", Name: "loop0"}
 	for _, c := range []struct {
-		all  []error
+		errs []error
 		want int
 	}{
 		{[]error{unknown("A"), unknown("A", loop)}, 1},
@@ -22,9 +22,9 @@ func TestADeviceThatIsNotThereIsSaidOnce(t *testing.T) {
 		{[]error{errors.Join(unknown("A"), unknown("B")), errors.Join(unknown("A", loop), unknown("C"))}, 3},
 		{[]error{errors.New("x"), errors.New("x"), errors.New("y"), unknown("A")}, 3},
 	} {
-		got := each(c.all)
+		got := distinctErrors(c.errs)
 		if len(got) != c.want {
-			t.Errorf("of %q are said %q", c.all, got)
+			t.Errorf("of %q are said %q", c.errs, got)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack"
 	"plimsoll/internal/testkit/hosttest"
+	"plimsoll/internal/trial/site"
 	"plimsoll/internal/workload/kinds"
 )
 
@@ -31,8 +32,8 @@ func TestALayoutThatHangsHasALimit(t *testing.T) {
 		t.Skip("needs fio")
 	}
 	hosttest.Alone(t)
-	defer func(was time.Duration) { layoutPatience = was }(layoutPatience)
-	layoutPatience = 2 * time.Second
+	defer func(was time.Duration) { site.LayoutPatience = was }(site.LayoutPatience)
+	site.LayoutPatience = 2 * time.Second
 	dir := t.TempDir()
 	script := "#!/bin/sh\ncase \"$*\" in *create_only*) sleep 36000 ;; esac\nexec " + real + " \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(dir, "fio"), []byte(script), 0o755); err != nil {
@@ -70,11 +71,5 @@ func TestALayoutThatHangsHasALimit(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestTheLimitOfALayoutGrowsWithItsBytes(t *testing.T) {
-	if small, large := layoutLimit(0), layoutLimit(1<<40); small != layoutPatience || large < 24*time.Hour {
-		t.Errorf("%s for nothing, %s for a tebibyte", small, large)
 	}
 }

@@ -22,7 +22,7 @@ func (r *runner) disks() (all []string) {
 		if r.unsupported[s.Name] != nil {
 			continue
 		}
-		for _, name := range r.env.WholeDisks(s.Line, r.State) {
+		for _, name := range r.sites.Env.WholeDisks(s.Line, r.State) {
 			if !slices.Contains(all, name) {
 				all = append(all, name)
 			}
@@ -34,7 +34,7 @@ func (r *runner) disks() (all []string) {
 // occupied lists what the run's stacks have for themselves.
 func (r *runner) occupied() (all []string) {
 	for _, s := range r.Experiment.Stacks {
-		for _, device := range r.env.Occupies(s.Line) {
+		for _, device := range r.sites.Env.Occupies(s.Line) {
 			if device != "" && !slices.Contains(all, device) {
 				all = append(all, device)
 			}
@@ -57,18 +57,18 @@ func (r *runner) announceRun(ctx context.Context, j *journal.Journal) (leave fun
 // refuseOccupiedDevices returns an error for each device that another run has for itself.
 func (r *runner) refuseOccupiedDevices() error {
 	occupied := r.occupied()
-	var all []error
+	var errs []error
 	for _, other := range activeruns.Others(r.ID) {
 		for _, device := range other.Devices {
 			if !other.Trusted || !slices.Contains(occupied, device) {
 				continue
 			}
-			all = append(all, problem.New(problem.Protected, "device "+device,
+			errs = append(errs, problem.New(problem.Protected, "device "+device,
 				fmt.Sprintf("another run of plimsoll measures it: %s (pid %d)", other.ID, other.PID),
 				"wait until that has ended, or name another device"))
 		}
 	}
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
 // Watch looks at how busy the host is before a run.
@@ -91,19 +91,18 @@ const (
 	longLook  = time.Second
 )
 
-// Warnings tells what of this host would be in the numbers of a run that starts
-// now: others at work on its disks or its processors, and other runs. It waits
-// until a look has taken long enough.
+// Warnings returns what would disturb a run that starts now: other runs, and load on its disks and on the host's
+// processors. It waits until the host was watched for long enough.
 func (w *Watch) Warnings(ctx context.Context, o Options) problem.List {
 	r := newRunner(o)
 	disks := r.disks()
-	all := otherRuns(o.ID, disks)
+	warnings := otherRuns(o.ID, disks)
 	takes := time.Duration(lookShare * float64(experiment.Estimate(o.Experiment)))
 	load, err := w.load.End(ctx, min(max(takes, shortLook), longLook))
 	if err != nil {
-		return all // what cannot be seen is no warning
+		return warnings // a load that cannot be measured is no warning
 	}
-	return append(all, load.Problems(disks)...)
+	return append(warnings, load.Problems(disks)...)
 }
 
 // otherRuns warns of runs that are under way.

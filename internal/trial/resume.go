@@ -8,7 +8,6 @@ import (
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
-	"plimsoll/internal/workload"
 )
 
 // checkPlanUnchanged refuses to go on with a run whose experiment reads otherwise than when it was planned: half of its
@@ -21,12 +20,8 @@ func (r *runner) checkPlanUnchanged(run *result.Run) error {
 				r.Dir, run.Version, r.Version, what), "", "resume it with that version, or start a new run")
 	}
 	now := workloadsOf(r.Experiment)
-	for i := range now {
-		now[i].Declared = workload.DeclaredWithUnits(now[i].Declared)
-	}
 	for _, was := range run.Workloads {
 		was.Image = nil // which it began with, and goes on with
-		was.Declared = workload.DeclaredWithUnits(was.Declared)
 		if !slices.ContainsFunc(now, func(w result.Workload) bool { return reflect.DeepEqual(w, was) }) {
 			return changed("workload " + was.Name)
 		}

@@ -30,23 +30,14 @@ mixes:
 	if err != nil {
 		t.Fatal(err)
 	}
-	inSeconds := func(run *result.Run) { // which older versions took without a unit, and kept so
-		w := &run.Workloads[2]
-		if !strings.Contains(w.Declared, "runtime: 5s") {
-			t.Errorf("declared is %s", w.Declared)
-		}
-		w.Declared = strings.Replace(w.Declared, "5s", "5", 1)
-	}
 	otherTime := func(run *result.Run) {
-		inSeconds(run)
-		run.Workloads[2].Declared = strings.Replace(run.Workloads[2].Declared, "runtime: 5", "runtime: 6", 1)
+		run.Workloads[2].Declared = strings.Replace(run.Workloads[2].Declared, "runtime: 5s", "runtime: 6s", 1)
 	}
 	for _, c := range []struct {
 		says   string
 		change func(*result.Run)
 	}{
 		{"", func(*result.Run) {}},
-		{"", inSeconds},
 		{"reads workload W ", otherTime},
 		{"reads workload W ", func(run *result.Run) { run.Workloads[2].Summary = "another depth" }},
 		{"reads workload gone ", func(run *result.Run) {

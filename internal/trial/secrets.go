@@ -9,27 +9,27 @@ import (
 	"plimsoll/internal/state/inputfile"
 )
 
-// TakeSecrets returns what the workloads of an experiment say by where it is: "env:NAME" or "file:PATH". Programs that
-// are started later do not find it in their environment.
+// TakeSecrets returns the secrets of an experiment's workloads by source: "env:NAME" or "file:PATH". It removes them
+// from the environment of programs that are started later.
 func TakeSecrets(e *experiment.Experiment) (map[string]string, error) {
-	all := map[string]string{}
+	secrets := map[string]string{}
 	for _, w := range e.Workloads {
-		there := w.Abilities().Elsewhere
-		if there == nil || there.Credentials == "" {
+		external := w.Abilities().Elsewhere
+		if external == nil || external.Credentials == "" {
 			continue
 		}
-		text, err := inputfile.Secret(there.Credentials)
+		text, err := inputfile.Secret(external.Credentials)
 		if err != nil {
 			return nil, fmt.Errorf("workload %s: where its server is, or who asks it, is not known: %w", w.Name, err)
 		}
-		all[there.Credentials] = text
+		secrets[external.Credentials] = text
 	}
-	for where := range all {
-		if name, ok := strings.CutPrefix(where, "env:"); ok {
+	for source := range secrets {
+		if name, ok := strings.CutPrefix(source, "env:"); ok {
 			if err := os.Unsetenv(name); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return all, nil
+	return secrets, nil
 }

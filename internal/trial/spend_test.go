@@ -10,11 +10,14 @@ import (
 	"time"
 
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
-	"plimsoll/internal/stats/stopping"
+	"plimsoll/internal/stack"
+	"plimsoll/internal/testkit/plantest"
+	"plimsoll/internal/trial/plan"
+	"plimsoll/internal/trial/plan/rounds"
+	"plimsoll/internal/workload/kinds"
 )
 
 // spendCase is a run with a budget whose true rates are known.
@@ -124,41 +127,41 @@ func spendCases() []spendCase {
 }
 
 // verdicts is what a run decided, how much of it wrongly, and when, as a share of the budget.
-type verdicts struct{ decided, wrong, of, when float64 }
+type verdicts struct{ decided, wrong, possible, when float64 }
 
 // simulated runs a case once.
 func (c spendCase) simulated(b testing.TB, seed uint64) (got verdicts) {
-	e, err := experiment.Parse("x.yaml", []byte(c.text), options())
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := parsed(b, c.text)
 	if err := experiment.Fit(e, c.budget); err != nil {
 		b.Fatal(err)
 	}
-	m := newSimulation(b, e)
+	m := plantest.New(e, 1)
 	random := rand.New(rand.NewPCG(seed, 9))
 	block, shock := 0, 0.0
-	m.measures = func(t result.Trial) (float64, *problem.Problem) {
+	m.Measures = func(t result.Trial) (float64, *problem.Problem) {
 		if t.Block != block {
 			block, shock = t.Block, 0.05*random.NormFloat64()
 		}
 		return c.rate[t.Mix] * math.Exp(shock+c.noise*random.NormFloat64()), nil
 	}
-	m.takes = func(t result.Trial) time.Duration { return c.takes[t.Mix] }
-	m.runner.Lines = linesOf
+	m.Takes = func(t result.Trial) time.Duration { return c.takes[t.Mix] }
+	m.Lines = loadLines
 	for {
-		ended := m.run(b, 1)
-		run := m.runner.store.Run()
+		ended, err := m.Session(1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		run := &m.Stored
 		if planned(run) && !ended {
 			continue // nothing is decided within a block
 		}
-		now := c.judge(m, run)
+		now := c.judge(run)
 		if now.decided > got.decided {
-			got.when += (now.decided - got.decided) * Spent(run).Seconds() / c.budget.Seconds()
+			got.when += (now.decided - got.decided) * plan.Spent(run).Seconds() / c.budget.Seconds()
 		}
-		got.decided, got.wrong, got.of = now.decided, now.wrong, now.of
+		got.decided, got.wrong, got.possible = now.decided, now.wrong, now.possible
 		if ended {
-			got.when += got.of - got.decided // never
+			got.when += got.possible - got.decided // never
 			return got
 		}
 	}
@@ -170,31 +173,13 @@ func planned(run *result.Run) bool {
 	return n > 0 && run.Trials[n-1].Status == result.TrialPlanned
 }
 
-// linesOf are the load lines that findings tell.
-func linesOf(run *result.Run) (lines []Line) {
-	view := runview.New(run)
-	for _, s := range view.Scalings() {
-		f := loadline.CurveOf(view, s)
-		l := Line{Stack: f.Stack, Mixes: map[int]string{}, Instances: f.Line.Instances, Low: f.Line.Low, High: f.Line.High,
-			Next: f.Line.Next, Odds: f.Line.ShareOf(f.Line.Instances)}
-		for _, p := range f.Points {
-			l.Mixes[p.Instances] = p.Mix
-		}
-		if f.Valley != nil {
-			l.Valley = f.Valley.To
-		}
-		lines = append(lines, l)
-	}
-	return lines
-}
-
 // judge counts load lines whose interval holds one number alone, or else comparisons with no policy, in the order in
 // which they were measured, that have their verdict.
-func (c spendCase) judge(m *simulation, run *result.Run) (got verdicts) {
+func (c spendCase) judge(run *result.Run) (got verdicts) {
 	if c.knee > 0 {
-		got.of = float64(len(c.rate)) / 4
-		for _, l := range linesOf(run) {
-			if l.decided() {
+		got.possible = float64(len(c.rate)) / 4
+		for _, l := range loadLines(run) {
+			if l.Decided() {
 				got.decided++
 				if l.Instances != c.knee {
 					got.wrong++
@@ -203,32 +188,46 @@ func (c spendCase) judge(m *simulation, run *result.Run) (got verdicts) {
 		}
 		return got
 	}
-	s := m.runner.newSchedule()
-	s.look(run.Trials)
+	study := rounds.DefaultStudy
 	for mix, rate := range c.rate {
-		none := fmt.Sprint("C-none-", mix[len(mix)-1:])
-		if mix == none {
+		unlimited := fmt.Sprint("C-none-", mix[len(mix)-1:])
+		if mix == unlimited {
 			continue
 		}
-		got.of++
-		at := func(mix string) stopping.StudyPoint {
-			return s.study.Points[slices.IndexFunc(s.points, func(p point) bool { return p.mix == mix })]
-		}
-		ratio := rate / c.rate[none]
-		switch s.study.Compare(at(mix), at(none)) {
-		case stopping.Differ:
+		got.possible++
+		ratio := rate / c.rate[unlimited]
+		switch study.Compare(measuredOf(run, mix), measuredOf(run, unlimited)) {
+		case rounds.Differ:
 			got.decided++
 			if ratio == 1 {
 				got.wrong++
 			}
-		case stopping.Alike:
+		case rounds.Alike:
 			got.decided++
-			if math.Abs(math.Log(ratio)) > math.Log1p(stopping.DefaultStudy.Target) {
+			if math.Abs(math.Log(ratio)) > math.Log1p(rounds.DefaultStudy.Target) {
 				got.wrong++
 			}
 		}
 	}
 	return got
+}
+
+func parsed(t testing.TB, text string) *experiment.Experiment {
+	t.Helper()
+	e, err := experiment.Parse("x.yaml", []byte(text), experiment.Options{Catalog: stack.Catalog(), Kinds: kinds.All()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// measuredOf returns what the setups of a mix measured.
+func measuredOf(run *result.Run, mix string) (p rounds.StudyPoint) {
+	done := runview.Of(run).Done(result.Point{Stack: "a", Mix: mix})
+	for _, setup := range runview.Take(done, func(t *result.Trial) (float64, bool) { return runview.Rate.Of(t, "") }) {
+		p.Values, p.Blocks = append(p.Values, setup.Value()), append(p.Blocks, setup.Round)
+	}
+	return p
 }
 
 // BenchmarkSpend reports how much runs decide within their budget, how much of that is wrong, and after which share
@@ -239,14 +238,14 @@ func BenchmarkSpend(b *testing.B) {
 			var sum verdicts
 			for i := range b.N {
 				got := c.simulated(b, uint64(i))
-				sum.decided, sum.wrong, sum.of = sum.decided+got.decided, sum.wrong+got.wrong, sum.of+got.of
+				sum.decided, sum.wrong, sum.possible = sum.decided+got.decided, sum.wrong+got.wrong, sum.possible+got.possible
 				sum.when += got.when
 			}
 			n := float64(b.N)
 			b.ReportMetric(sum.decided/n, "decided/run")
-			b.ReportMetric(sum.of/n, "asked/run")
+			b.ReportMetric(sum.possible/n, "asked/run")
 			b.ReportMetric(sum.wrong/n, "wrong/run")
-			b.ReportMetric(sum.when/sum.of, "of-budget/verdict")
+			b.ReportMetric(sum.when/sum.possible, "of-budget/verdict")
 			b.ReportMetric(0, "ns/op")
 		})
 	}

@@ -1,12 +1,14 @@
-// Package trial runs the trials of an experiment: it brings stacks up, lays
-// out files, drives workloads while it reads the devices' counters, takes the
-// stacks down again, and stores each result as it comes.
+// Package trial runs the trials of an experiment: it checks what speaks against them, opens the journal and the store,
+// has each trial that is planned (plan) run on what is up (site) and measured (drive), and stores what came of it. A run
+// that was interrupted goes on.
 package trial
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,17 +20,19 @@ import (
 	"plimsoll/internal/host/cgroup"
 	"plimsoll/internal/host/clienthost"
 	"plimsoll/internal/host/hostinfo"
+	"plimsoll/internal/image"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/stack"
-	"plimsoll/internal/stack/image"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/state/activeruns"
 	"plimsoll/internal/state/datasets"
 	"plimsoll/internal/state/journal"
-	"plimsoll/internal/state/sudouser"
-	"plimsoll/internal/stats/stopping"
+	"plimsoll/internal/trial/drive"
+	"plimsoll/internal/trial/plan"
+	"plimsoll/internal/trial/plan/rounds"
+	"plimsoll/internal/trial/site"
 	"plimsoll/internal/workload"
 )
 
@@ -50,9 +54,6 @@ type Options struct {
 	Secrets    map[string]string // see TakeSecrets
 	Progress   Progress
 
-	// Lines returns where the load lines of a run lie; nil where nothing asks for them. The run is not changed.
-	Lines func(run *result.Run) []Line
-
 	// Handicap, unless nil, is called when a stack came up, before its first
 	// trial. Benchmarks of the statistics slow stacks down with it.
 	Handicap func(ctx context.Context, stack string, devices []result.Device) error
@@ -60,37 +61,25 @@ type Options struct {
 
 // Progress watches a run.
 type Progress interface {
-	// Note tells of something that takes a moment and is no trial.
+	// Note shows what takes a moment and is no trial. Called concurrently, by the goroutines of instances.
 	Note(text string)
-	// Begin tells that a trial starts, the done-th of all.
+	// Begin shows that a trial starts, the done-th of all. Called serially.
 	Begin(t result.Trial, done, all int)
-	// End tells how it ended.
+	// End shows how it ended. Called serially.
 	End(t result.Trial, done, all int)
 }
 
-// runner is a run under way.
+// runner is a run under way: it has what is planned run on what is up, and stores what came of it.
 type runner struct {
 	Options
-	host  *hostinfo.Host
-	env   *stack.Env
-	store *store.Store
-	lines map[string]experiment.Stack
-	loads map[string]experiment.Workload
-	mixes map[string]experiment.Mix
-	up    *site // what is up; nil for nothing
-	clock clock // of the trial under way
+	store    *store.Store
+	sites    *site.Sites
+	driver   *drive.Driver
+	mixes    map[string]experiment.Mix
+	finished bool // every trial that was planned has ended
 
-	unsupported map[string]*problem.Problem        // stacks that will not come up, and why
-	bringUps    map[string]int                     // of each site, so far
-	filled      map[string]*result.Preconditioning // by what stacks occupy: devices that were written
-	others      neighbours
-	clients     *clients // nil where this host generates the load
-	finished    bool     // no trial is left to plan
-
-	images  map[string]image.Image // that workloads need, by workload
-	rootOf  map[string]*root       // these unpacked
-	roots   []*root                // each once
-	telling sync.Mutex             // of what servers say of themselves
+	unsupported map[string]*problem.Problem // stacks that will not come up, and why
+	mu          sync.Mutex                  // guards the header of the store from servers that answer at the same time
 }
 
 // Run runs the experiment's trials that have not been run yet and gives the
@@ -100,12 +89,12 @@ type runner struct {
 // ctx's.
 func Run(ctx context.Context, o Options) (_ *result.Run, err error) {
 	r := newRunner(o)
-	r.env.Trace = o.Progress.Note
+	r.sites.Env.Trace = o.Progress.Note
 	if !o.Resume {
 		if refused, err := r.check(ctx); err != nil || refused != nil {
 			return nil, errors.Join(refused, err)
 		}
-		if err := r.findImages(nil); err != nil {
+		if err := r.sites.FindImages(nil); err != nil {
 			return nil, err
 		}
 	}
@@ -113,7 +102,7 @@ func Run(ctx context.Context, o Options) (_ *result.Run, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.store.Close()) }()
-	release, err := r.unpackImages(ctx)
+	release, err := r.sites.UnpackImages(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -131,20 +120,19 @@ func Run(ctx context.Context, o Options) (_ *result.Run, err error) {
 }
 
 func newRunner(o Options) *runner {
-	own := *o.Experiment // mixes are added to it: see elastic.go
-	o.Experiment = &own
-	r := &runner{
-		Options: o, host: hostinfo.New(),
-		lines: map[string]experiment.Stack{}, loads: map[string]experiment.Workload{}, mixes: mixesOf(&own),
-		unsupported: map[string]*problem.Problem{}, bringUps: map[string]int{}, filled: map[string]*result.Preconditioning{},
-		images: map[string]image.Image{}, rootOf: map[string]*root{},
+	clone := *o.Experiment // mixes are added to it: see storeStep
+	o.Experiment = &clone
+	r := &runner{Options: o, mixes: mixesOf(&clone), unsupported: map[string]*problem.Problem{}}
+	if r.Self == "" {
+		r.Self, _ = os.Executable() // steps that need it report that it is unknown
 	}
-	for _, s := range o.Experiment.Stacks {
-		r.lines[s.Name] = s
+	r.sites = site.New(&clone, o.Golden, o.Images, r.Self, site.Reports{
+		CameUp: r.storeStack, Moved: r.storeRegions, Answered: r.storeAnswer, Filled: r.storeFill, Handicap: o.Handicap,
+	})
+	if o.Progress != nil {
+		r.sites.Note = o.Progress.Note
 	}
-	for _, w := range o.Experiment.Workloads {
-		r.loads[w.Name] = w
-	}
+	r.driver = drive.New(&clone, r.sites, r.makeScratch)
 	var up [][]line.Line // at the same time
 	for _, s := range o.Experiment.Stacks {
 		up = append(up, []line.Line{s.Line})
@@ -152,25 +140,33 @@ func newRunner(o Options) *runner {
 	for _, m := range o.Experiment.Mixes {
 		var lines []line.Line
 		for _, name := range m.On() {
-			lines = append(lines, r.lines[name].Line)
+			lines = append(lines, stackOf(&clone, name).Line)
 		}
 		up = append(up, lines)
 	}
-	if r.Self == "" {
-		r.Self, _ = os.Executable() // where it cannot be told, the steps that need it say so
-	}
 	for _, w := range o.Experiment.Workloads {
-		there := w.Abilities().Elsewhere
-		if there != nil && slices.ContainsFunc(o.Allow, func(p stack.Permission) bool { return p.Device == there.Makes }) {
-			there.Replace()
+		external := w.Abilities().Elsewhere
+		if external == nil {
+			continue
+		}
+		if slices.ContainsFunc(o.Allow, func(p stack.Permission) bool { return p.Device == external.Makes }) {
+			external.Replace()
 		}
 	}
-	r.env = &stack.Env{
+	r.sites.Env = &stack.Env{
 		State: o.State, KeepFree: o.Experiment.KeepFree,
-		Host: r.host, Allow: o.Allow, Programs: r.programs(), Self: r.Self, Secrets: o.Secrets,
+		Host: r.sites.Host, Allow: o.Allow, Programs: r.programs(), Self: r.Self, Secrets: o.Secrets,
 		Regions: stack.NewRegions(up, blocks(o.Experiment)),
 	}
 	return r
+}
+
+// stackOf returns a stack of an experiment by its name.
+func stackOf(e *experiment.Experiment, name string) (s experiment.Stack) {
+	if i := slices.IndexFunc(e.Stacks, func(s experiment.Stack) bool { return s.Name == name }); i >= 0 {
+		return e.Stacks[i]
+	}
+	return s
 }
 
 func mixesOf(e *experiment.Experiment) map[string]experiment.Mix {
@@ -184,51 +180,51 @@ func mixesOf(e *experiment.Experiment) map[string]experiment.Mix {
 // blocks is how many blocks of trials a run may have.
 func blocks(e *experiment.Experiment) int {
 	if e.Budget > 0 {
-		return stopping.DefaultStudy.Most
+		return rounds.DefaultStudy.Most
 	}
 	return e.Repeat
 }
 
-// check asks every stack what speaks against it before anything is touched.
-// What the host cannot do is remembered and its trials are skipped; refused
-// joins what must not be done at all: of devices that are not there, nothing else is said.
+// check checks every stack before anything is touched. Stacks that the host cannot bring up are remembered, and their
+// trials are skipped. refused joins the reasons against the whole run: missing devices if there are any, and all
+// others otherwise.
 func (r *runner) check(ctx context.Context) (refused, err error) {
-	var wrong, all []error
+	var invalid, refusals []error
 	for _, s := range r.Experiment.Stacks {
-		err := r.env.Check(ctx, s.Line, r.Experiment.Need(s))
+		err := r.sites.Env.Check(ctx, s.Line, r.Experiment.Need(s))
 		if err == nil {
-			err = r.shareable(s)
+			err = r.sites.Shareable(s)
 		}
 		switch p := problem.Of(err, problem.Unsupported, problem.Protected, problem.Invalid); {
 		case p != nil && p.Kind == problem.Unsupported:
 			r.unsupported[s.Name] = p
 		case p != nil && p.Kind == problem.Invalid:
-			wrong = append(wrong, err)
+			invalid = append(invalid, err)
 		case p != nil:
-			all = append(all, err)
+			refusals = append(refusals, err)
 		case err != nil:
 			return nil, fmt.Errorf("stack %s: %w", s.Name, err)
 		}
 	}
-	if len(wrong) > 0 {
-		return errors.Join(each(wrong)...), nil
+	if len(invalid) > 0 {
+		return errors.Join(distinctErrors(invalid)...), nil
 	}
 	if err := r.refuseOccupiedDevices(); err != nil {
-		all = append(all, err)
+		refusals = append(refusals, err)
 	}
-	if _, err := r.findClients(ctx); err != nil {
-		all = append(all, err)
+	if _, err := r.sites.FindClients(ctx); err != nil {
+		refusals = append(refusals, err)
 	}
-	return errors.Join(each(all)...), nil
+	return errors.Join(distinctErrors(refusals)...), nil
 }
 
-// each returns errors of which no two say the same, as those of stacks on one device do. Devices come and go between two
-// looks at the host, so that of one that is not there the name decides, and not which others there are.
-func each(all []error) (out []error) {
-	for _, err := range all {
+// distinctErrors returns errors without repetitions: stacks on one device have the same ones. Errors of missing devices
+// are equal if the names are: the lists of existing devices may differ, since devices come and go.
+func distinctErrors(errs []error) (out []error) {
+	for _, err := range errs {
 		joined, several := err.(interface{ Unwrap() []error })
 		if several {
-			out = each(append(out, joined.Unwrap()...))
+			out = distinctErrors(append(out, joined.Unwrap()...))
 			continue
 		}
 		if !slices.ContainsFunc(out, func(e error) bool { return sameError(e, err) }) {
@@ -268,18 +264,15 @@ func (r *runner) openStore(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(r.checkPlanUnchanged(s.Run()), r.findImages(s.Run().Workloads)); err != nil {
+		if err := errors.Join(r.checkPlanUnchanged(s.Run()), r.sites.FindImages(s.Run().Workloads)); err != nil {
 			return errors.Join(err, s.Close())
 		}
 		r.store = s
-		if err := r.extend(); err != nil {
+		if err := errors.Join(r.noteLook(), r.extend()); err != nil {
 			return errors.Join(err, s.Close())
 		}
-		r.env.Regions.Continue(s.Run().Regions)
-		for _, t := range s.Run().Trials {
-			key, _ := siteOf(t.Stack, r.mixes[t.Mix])
-			r.bringUps[key] = max(r.bringUps[key], t.BringUp)
-		}
+		r.sites.Env.Regions.Continue(s.Run().Regions)
+		r.sites.Resume(s.Run().Trials)
 		return nil
 	}
 	now := time.Now().UTC()
@@ -287,7 +280,7 @@ func (r *runner) openStore(ctx context.Context) error {
 		Schema: result.SchemaVersion, ID: r.ID, Version: r.Version, Command: r.Command,
 		Status: result.RunRunning, Seed: r.Seed, Started: now,
 		Experiment:  r.Experiment.Stored(),
-		Environment: r.host.Environment(ctx),
+		Environment: r.sites.Host.Environment(ctx),
 	}
 	run.Experiment.LeftOut = r.LeftOut
 	for _, s := range r.Experiment.Stacks {
@@ -297,18 +290,25 @@ func (r *runner) openStore(ctx context.Context) error {
 		)
 	}
 	run.Mixes = r.Experiment.ResultMixes()
-	run.Workloads = r.imagesIn(workloadsOf(r.Experiment))
-	for _, p := range experiment.Trials(r.Experiment, r.Seed) {
-		run.Trials = append(run.Trials, result.Trial{
-			Seq: p.Seq, Block: p.Block, Stack: p.Stack, Mix: p.Mix, Repeat: p.Repeat, Status: result.TrialPlanned,
-		})
-	}
+	run.Workloads = r.sites.ImagesIn(workloadsOf(r.Experiment))
+	run.Trials = plan.First(r.Experiment, r.Seed)
 	s, err := store.Create(r.Dir, run)
 	if err != nil {
 		return err
 	}
 	r.store = s
 	return nil
+}
+
+// noteLook stores that the run had ended before it is resumed: who asks for more rounds may have seen what there was.
+func (r *runner) noteLook() error {
+	run := *r.store.Run()
+	looks := run.LooksWhenResumed()
+	if len(looks) == len(run.Looks) {
+		return nil
+	}
+	run.Looks = looks
+	return r.store.SaveHeader(run)
 }
 
 // extend stores the budget of a run that is resumed with more time than it had.
@@ -324,7 +324,7 @@ func (r *runner) extend() error {
 // marks are those of a stack's line and of the host that it is made on.
 func (r *runner) marks(l line.Line) []result.Mark {
 	marks := stack.Marks(l)
-	if r.host.Lab() {
+	if r.sites.Host.Lab() {
 		marks = append(marks, result.MarkLab)
 	}
 	return marks
@@ -377,7 +377,7 @@ func (r *runner) obstacles() error {
 	}
 	var missing, taken error
 	if r.Images != nil {
-		missing = r.findImages(nil)
+		missing = r.sites.FindImages(nil)
 	}
 	if r.Dir != "" {
 		taken = store.Vacant(r.Dir)
@@ -430,6 +430,10 @@ func OwnWrites(o Options) []string {
 	return paths
 }
 
+// trialsDir is the directory of what trials write, in the run's work directory: nobody else may change a name on the way
+// to it, as the user behind sudo may in the run directory, which gets a copy when a trial has ended.
+const trialsDir = "trials"
+
 // journalled runs the trials with a journal open, and undoes all it holds.
 func (r *runner) journalled(ctx context.Context) (err error) {
 	run := r.store.Run().ID
@@ -464,57 +468,94 @@ func (r *runner) journalled(ctx context.Context) (err error) {
 		return err
 	}
 	defer leave()
-	scratch, err := filepath.Abs(filepath.Join(r.Dir, "artifacts"))
-	if err != nil {
-		return err
-	}
-	if _, err := sudouser.MkdirAll(scratch, 0o755); err != nil {
-		return err
-	}
-	r.env.Journal, r.env.RunID, r.env.Scratch = j, run, scratch
-	r.env.Work = journal.WorkDir(j.State(), run)
+	r.sites.Env.Journal, r.sites.Env.RunID = j, run
+	r.sites.Env.Work = journal.WorkDir(j.State(), run)
+	r.sites.Env.Scratch = filepath.Join(r.sites.Env.Work, trialsDir)
 	if _, err := j.Do(
 		ctx,
-		&journal.Dir{Path: r.env.Work},
-		func(string) error { return os.Mkdir(r.env.Work, 0o700) },
+		&journal.Dir{Path: r.sites.Env.Work},
+		func(string) error { return os.Mkdir(r.sites.Env.Work, 0o700) },
 	); err != nil {
 		return fmt.Errorf("make the run's work directory: %w", err)
 	}
-	if err := r.prepareClients(ctx); err != nil {
+	if err := os.Mkdir(r.sites.Env.Scratch, 0o755); err != nil { //nolint:gosec // servers in containers see it
+		return fmt.Errorf("make the directory of what trials write: %w", err)
+	}
+	if err := r.sites.PrepareClients(ctx); err != nil {
 		return err
 	}
 	return r.trials(ctx)
 }
 
-// trials runs one trial after the other, as the schedule has them.
+// trials runs one trial after the other, as they are planned.
 func (r *runner) trials(ctx context.Context) error {
-	defer r.others.close()
-	defer func() {
-		if r.up != nil {
-			r.up.leave("")
-		}
-	}()
-	s := r.newSchedule()
+	defer r.driver.Close()
+	defer r.sites.Close()
+	planner := plan.New(r.Experiment, r.store.Run(), loadLines, time.Now)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		t, ok, err := s.next()
-		if err != nil || !ok {
+		step := planner.Next()
+		if err := r.storeStep(step); err != nil {
 			return err
 		}
-		all := len(r.store.Run().Trials)
-		r.Progress.Begin(t, t.Seq-1, all)
-		t, err = r.trial(ctx, t)
+		if step.Trial == nil {
+			r.finished = true
+			return nil
+		}
+		t, total := *step.Trial, len(r.store.Run().Trials)
+		r.Progress.Begin(t, t.Seq-1, total)
+		t, err := r.trial(ctx, t)
 		if err != nil {
 			return err
 		}
 		t, err = r.storeTrial(t)
-		r.Progress.End(t, t.Seq, all)
+		r.Progress.End(t, t.Seq, total)
 		if err != nil {
 			return err
 		}
+		planner.Done(t)
 	}
+}
+
+// storeStep stores what was planned, and takes over the mixes that were added.
+func (r *runner) storeStep(step plan.Step) error {
+	if step.Withdrawn > 0 {
+		if err := r.store.Withdraw(step.Withdrawn); err != nil {
+			return err
+		}
+	}
+	for _, note := range step.Notes {
+		r.Progress.Note(note)
+	}
+	// Mixes are stored before their trials: a run that is resumed makes them again from what is stored.
+	run := r.store.Run()
+	for _, m := range step.Mixes {
+		r.Experiment.Mixes = append(slices.Clip(r.Experiment.Mixes), m)
+		r.mixes[m.Name] = m
+		run.Mixes = append(run.Mixes, m.Stored())
+	}
+	decided := step.Trial == nil && r.Experiment.Budget > 0
+	if decided {
+		run.Points = step.Points
+	}
+	if len(step.Mixes) > 0 || decided {
+		if err := r.store.SaveHeader(*run); err != nil {
+			return err
+		}
+	}
+	if len(step.Planned) > 0 {
+		if err := r.store.Plan(step.Planned); err != nil {
+			return err
+		}
+	}
+	for _, t := range step.Skipped {
+		if err := r.store.SaveTrial(t); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // trial runs one trial. Whatever goes wrong with it ends it with its reason;
@@ -523,7 +564,7 @@ func (r *runner) trials(ctx context.Context) error {
 func (r *runner) trial(ctx context.Context, t result.Trial) (result.Trial, error) {
 	began := time.Now()
 	t.Started = began.UTC()
-	r.clock.begin(began)
+	r.sites.Clock.Begin(began)
 	m, known := r.mixes[t.Mix]
 	if !known {
 		return t, fmt.Errorf("trial %d: the experiment has no mix %s", t.Seq, t.Mix)
@@ -531,14 +572,17 @@ func (r *runner) trial(ctx context.Context, t result.Trial) (result.Trial, error
 	if err := r.awaitQuiet(ctx); err != nil {
 		return t, err
 	}
-	limited, cancel := r.patient(ctx, t, m)
+	limited, cancel := r.driver.Patient(ctx, t, m)
 	defer cancel()
-	err := r.measure(limited, &t, m)
+	err := r.supports(t, m)
+	if err == nil {
+		err = r.driver.Measure(limited, &t, m)
+	}
 	if err != nil && limited.Err() != nil {
 		err = context.Cause(limited)
 	}
-	r.clock.end(result.PhaseTeardown)
-	t.ElapsedSeconds, t.Phases = time.Since(began).Seconds(), r.clock.phases
+	r.sites.Clock.End(result.PhaseTeardown)
+	t.ElapsedSeconds, t.Phases = time.Since(began).Seconds(), r.sites.Clock.Phases
 	if ctx.Err() != nil {
 		return t, ctx.Err()
 	}
@@ -549,23 +593,103 @@ func (r *runner) trial(ctx context.Context, t result.Trial) (result.Trial, error
 		t.Status = result.TrialDone
 		return t, nil
 	}
-	t.Status, t.Problem = result.TrialFailed, problemOf(nameOfTrial(t), err)
+	t.Status, t.Problem = result.TrialFailed, drive.ProblemOf(drive.NameOfTrial(t), err)
 	if lacks := problem.Of(err, problem.Unsupported); lacks != nil {
 		t.Status = result.TrialSkipped
 		r.giveUp(t, m, lacks)
 	}
 	// What failed may have left the stack half dead (an engine that was
 	// killed, a full file system): the next trial gets a new one.
-	if err := r.down(ctx); err != nil {
+	if err := r.sites.Down(ctx); err != nil {
 		return t, err
 	}
-	return t, r.env.Release(context.WithoutCancel(ctx))
+	return t, r.sites.Env.Release(context.WithoutCancel(ctx))
+}
+
+// supports returns why a stack that a trial needs will not come up; nil where none is known not to.
+func (r *runner) supports(t result.Trial, m experiment.Mix) error {
+	_, stacks := site.KeyOf(t.Stack, m)
+	for _, name := range stacks {
+		if p := r.unsupported[name]; p != nil {
+			return p
+		}
+	}
+	return nil
 }
 
 // giveUp notes that what a trial stands on will not come up.
 func (r *runner) giveUp(t result.Trial, m experiment.Mix, lacks *problem.Problem) {
-	_, stacks := siteOf(t.Stack, m)
+	_, stacks := site.KeyOf(t.Stack, m)
 	if len(stacks) == 1 { // of several, nobody can tell which
 		r.unsupported[stacks[0]] = lacks
 	}
+}
+
+// storeStack stores what became known of a stack that came up.
+func (r *runner) storeStack(declared experiment.Stack, devices []result.Device, facts []result.Fact) error {
+	return r.store.SetStack(result.Stack{
+		Name: declared.Name, Line: declared.Line.String(), Marks: r.marks(declared.Line), Devices: devices,
+		Facts: facts, Levels: declared.Levels, Control: declared.Control,
+	})
+}
+
+// storeRegions stores which regions of the disk stacks stood on, when there is a new one.
+func (r *runner) storeRegions(known []result.Region) error {
+	run := r.store.Run()
+	if len(known) == len(run.Regions) {
+		return nil
+	}
+	run.Regions = known
+	return r.store.SaveHeader(*run)
+}
+
+// storeAnswer stores what a server says of itself. Called concurrently.
+func (r *runner) storeAnswer(workload, version string, settings map[string]string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	run := *r.store.Run()
+	run.Workloads = slices.Clone(run.Workloads)
+	for i, w := range run.Workloads {
+		if w.Name != workload || w.Image == nil || w.Image.Version == version && maps.Equal(w.Settings, settings) {
+			continue
+		}
+		answered := *w.Image
+		answered.Version = version
+		run.Workloads[i].Image, run.Workloads[i].Settings = &answered, settings
+		return r.store.SaveHeader(run)
+	}
+	return nil
+}
+
+// storeFill stores what was written while the devices of a stack were filled.
+func (r *runner) storeFill(stackName, dir string) error {
+	_, err := r.store.KeepArtifacts("fill-"+stackName, dir)
+	return err
+}
+
+// makeScratch makes the directory in which a trial leaves its artifacts. kept is where they are once it has ended.
+func (r *runner) makeScratch(t result.Trial) (dir, kept string, err error) {
+	name := store.ArtifactsOf(t)
+	dir = filepath.Join(r.sites.Env.Scratch, name)
+	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // servers in containers see it
+		return "", "", fmt.Errorf("make a directory for what the trial writes: %w", err)
+	}
+	return dir, filepath.Join(r.Dir, store.ArtifactsDir, name), nil
+}
+
+// keepArtifacts copies what a trial wrote to the run directory, and removes it where no server uses it any more.
+func (r *runner) keepArtifacts(t *result.Trial) error {
+	name := store.ArtifactsOf(*t)
+	dir := filepath.Join(r.sites.Env.Scratch, name)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil // it ended before it wrote anything
+	}
+	var err error
+	if t.Artifacts, err = r.store.KeepArtifacts(name, dir); err != nil {
+		return err
+	}
+	if r.sites.Serving() {
+		return nil
+	}
+	return os.RemoveAll(dir)
 }

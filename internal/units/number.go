@@ -15,8 +15,7 @@ const (
 	Operations = "ops/s"
 )
 
-// Significant gives v with three significant digits, or all digits before the
-// point when there are more.
+// Significant returns v with three significant digits, or with all digits before the point if there are more.
 func Significant(v float64) string {
 	switch {
 	case v == 0:
@@ -32,7 +31,7 @@ func Significant(v float64) string {
 	return strconv.FormatFloat(v, 'f', places, 64)
 }
 
-// Grouped gives a whole number with its thousands apart: "12,345".
+// Grouped returns a whole number with its thousands apart: "12,345".
 func Grouped(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Unknown
@@ -48,8 +47,8 @@ func Grouped(v float64) string {
 	return sign + s
 }
 
-// Exact gives v with its thousands apart and at most three digits behind
-// the point: "12,345.678". It is what a mark says that is pointed at.
+// Exact returns v with its thousands apart and at most three digits behind the point: "12,345.678". Figures show it for
+// the mark under the pointer.
 func Exact(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Unknown
@@ -68,8 +67,8 @@ func Exact(v float64) string {
 	return whole
 }
 
-// Range writes both ends of an interval with one prefix: "11.8 to 13.2k". One that crosses a thousand stays below it,
-// as "0.780 to 1.04k" reads like 0.780: "780 to 1,040".
+// Range returns both ends of an interval with one prefix: "11.8 to 13.2k". An interval that crosses a thousand has no
+// prefix: "780 to 1,040", as "0.780 to 1.04k" reads like 0.780.
 func Range(low, high float64) string {
 	prefix, scale := "", 1.0
 	for _, p := range []string{"k", "M", "G"} {
@@ -81,7 +80,7 @@ func Range(low, high float64) string {
 	return Compact(low/scale) + " to " + Compact(high/scale) + prefix
 }
 
-// Compact gives three significant digits, and thousands apart.
+// Compact returns v with three significant digits, and its thousands apart.
 func Compact(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Unknown

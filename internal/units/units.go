@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// Digits writes three significant digits, and two below 1: 1,234 is 1234, 12.3,
-// 0.029, 3e-07.
+// Digits returns x with three significant digits, and two below 1: 1,234 is 1234, 12.3, 0.029, 3e-07.
 func Digits(x float64) string {
 	switch {
 	case x >= 99.95 || x == 0:
@@ -118,8 +117,7 @@ func Times(x float64) string {
 	return fmt.Sprintf("%.2g", x)
 }
 
-// Percent writes a share of 1. Only all is 100%. Nobody reads
-// 1,250%.
+// Percent returns a share of 1 as text. Only 1 is 100%. Shares above 10 are "more than ten times".
 func Percent(share float64) string {
 	if share > 10 {
 		return "more than ten times"
@@ -133,8 +131,11 @@ func Percent(share float64) string {
 // SignificantPercent writes a share of 1 with three significant digits: 12.5%, 0.125%.
 func SignificantPercent(share float64) string { return Significant(100*share) + "%" }
 
-// OfHundred writes a share of 1 as so many of 100: 0.14, 7, 40.
+// OfHundred returns a share of 1 as a number of 100: 0.14, 7, 40.
 func OfHundred(share float64) string {
+	if math.Abs(share) < 1e-9 { // what rounding of floating point leaves of 0
+		share = 0
+	}
 	if p := 100 * share; p < 9.95 {
 		return fmt.Sprintf("%.2g", p)
 	}
@@ -144,8 +145,7 @@ func OfHundred(share float64) string {
 // Setting writes a share as it was given: 5%, 0.5%, 12.5%.
 func Setting(share float64) string { return fmt.Sprintf("%.4g%%", 100*share) }
 
-// P writes a p value, without pretending to more than trials can tell: 0.029,
-// < 0.0001.
+// P returns a p value as text, with no more digits than trials support: 0.029, < 0.0001.
 func P(p float64) string {
 	if p < 1e-4 {
 		return "< 0.0001"

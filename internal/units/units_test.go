@@ -18,7 +18,7 @@ func TestUnits(t *testing.T) {
 		{Times(0.0043), "0.0043"}, {Times(0.1), "0.10"}, {Times(0.974), "0.97"}, {Times(1.996), "2.0"},
 		{Times(4.86), "4.9"}, {Times(9.96), "10"}, {Times(123.4), "123"},
 		{Percent(1), "100%"}, {Percent(0.9997), "99.97%"}, {Percent(0.99999), "99.99%"}, {Percent(0.5), "50%"},
-		{Percent(0.0014), "0.14%"}, {Percent(1.18), "118%"},
+		{Percent(0.0014), "0.14%"}, {Percent(1.18), "118%"}, {Percent(4e-16), "0%"},
 		{Percent(10), "1000%"}, {Percent(math.Inf(1)), "more than ten times"},
 		{Setting(0.05), "5%"}, {Setting(0.125), "12.5%"}, {P(0.029), "0.029"}, {P(0.00001), "< 0.0001"}, {P(1), "1.00"},
 	} {

@@ -60,7 +60,7 @@ func (m made) write(name, text string) {
 }
 
 // group makes a group that has a process.
-func (m made) group(at string) {
+func (m made) group(path string) {
 	m.t.Helper()
 	for name, text := range map[string]string{
 		"cgroup.procs": "100\n", "cpu.max": "max 100000\n", "memory.max": "max\n", "memory.current": "3000000\n",
@@ -68,7 +68,7 @@ func (m made) group(at string) {
 		"io.max":      "", "io.stat": "8:0 rbytes=1 wbytes=1 rios=1 wios=1\n", "cpuset.cpus": "\n",
 		"cpu.stat": "usage_usec 1\nuser_usec 1\nsystem_usec 0\n", "memory.events": "max 3\noom_kill 0\n",
 	} {
-		m.write("sys/fs/cgroup/"+at+"/"+name, text)
+		m.write("sys/fs/cgroup/"+path+"/"+name, text)
 	}
 }
 
@@ -126,11 +126,11 @@ func serving(t testing.TB, id, name string, labels map[string]string, limits map
 
 var containerID = strings.Repeat("0123456789abcdef", 4)
 
-func find(t testing.TB, d *Document, at string) Group {
+func find(t testing.TB, d *Document, path string) Group {
 	t.Helper()
-	i := slices.IndexFunc(d.Groups, func(g Group) bool { return g.Path == at })
+	i := slices.IndexFunc(d.Groups, func(g Group) bool { return g.Path == path })
 	if i < 0 {
-		t.Fatalf("no group %q in %+v", at, d.Groups)
+		t.Fatalf("no group %q in %+v", path, d.Groups)
 	}
 	return d.Groups[i]
 }
@@ -138,8 +138,8 @@ func find(t testing.TB, d *Document, at string) Group {
 // Names of containers, labels and groups do nothing to a terminal, to JSON, and to what scrapes metrics.
 func TestHostileNames(t *testing.T) {
 	m := newHost(t)
-	at := "system.slice/docker-" + containerID + ".scope"
-	m.group(at)
+	path := "system.slice/docker-" + containerID + ".scope"
+	m.group(path)
 	odd := strings.ReplaceAll(hostile, "/", "_")
 	m.group(odd)
 	m.group("-.slice/--help.service")
@@ -147,7 +147,7 @@ func TestHostileNames(t *testing.T) {
 	socket := engine(t, serving(t, containerID, hostile, map[string]string{"plimsoll.class": hostile},
 		map[string]any{"Memory": 1 << 30, "BlkioDeviceReadIOps": []map[string]any{{"Path": hostile, "Rate": 7}}}))
 	d := m.look(socket)
-	if g := find(t, d, "/"+at); g.Kind != Container || g.Engine != "docker" || g.Class == "" || len(g.Limits) != 2 {
+	if g := find(t, d, "/"+path); g.Kind != Container || g.Engine != "docker" || g.Class == "" || len(g.Limits) != 2 {
 		t.Errorf("the container is %+v", g)
 	}
 	d.Findings = append(d.Findings, Finding{Kind: Disturbs, Group: hostile, Offender: hostile, Device: hostile,
@@ -238,14 +238,14 @@ func TestEnginesThatLie(t *testing.T) {
 			fmt.Fprint(w, "[")
 			w.(http.Flusher).Flush() //nolint:forcetypeassert // servers' are
 			<-r.Context().Done()
-		}, "deadline exceeded"},
+		}, "did not answer within"},
 		"has no end": {func(w http.ResponseWriter, _ *http.Request) {
 			for {
 				if _, err := w.Write(bytes.Repeat([]byte("[1,"), 1<<16)); err != nil {
 					return
 				}
 			}
-		}, "longer than 8 MiB"},
+		}, "with more than 8 MiB"},
 		"is no engine": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "invalid character"},
 		"fails":        {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }, "418"},
 		"breaks off": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },

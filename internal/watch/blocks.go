@@ -23,7 +23,7 @@ type blocks struct {
 	devices  []string // MAJ:MIN
 	last     map[blockKey]blockSum
 	lost     uint64
-	at       time.Time // of last
+	time     time.Time // of last
 	why      string    // it cannot record; "" where it does
 }
 
@@ -60,7 +60,7 @@ func (b *blocks) follow(devices []string, lost uint64) {
 		b.why = err.Error()
 		return
 	}
-	b.recorder, b.at = recorder, time.Now()
+	b.recorder, b.time = recorder, time.Now()
 }
 
 func (b *blocks) close() {
@@ -70,7 +70,7 @@ func (b *blocks) close() {
 	}
 }
 
-// since returns what was done, by owner, since it was last asked, and how long ago that was.
+// since returns the I/O since its last call, by owner, and the seconds since then.
 func (b *blocks) since() (done map[blockKey]blockSum, seconds float64, missing []string, lost uint64) {
 	if b.recorder == nil {
 		return nil, 0, nil, 0
@@ -81,9 +81,9 @@ func (b *blocks) since() (done map[blockKey]blockSum, seconds float64, missing [
 		b.devices, b.why = nil, err.Error()
 		return nil, 0, nil, 0
 	}
-	now, at := sums(account), time.Now()
-	seconds = at.Sub(b.at).Seconds()
-	b.at = at
+	now, moment := sums(account), time.Now()
+	seconds = moment.Sub(b.time).Seconds()
+	b.time = moment
 	done = map[blockKey]blockSum{}
 	for key, s := range now {
 		early := b.last[key]
@@ -110,7 +110,7 @@ func sums(account *iotrace.Account) map[blockKey]blockSum {
 		sum   blockSum
 		times iotrace.Dist
 	}
-	all := map[blockKey]*parts{}
+	cells := map[blockKey]*parts{}
 	for _, c := range account.Cells {
 		if c.Op != iotrace.Read && c.Op != iotrace.Write {
 			continue
@@ -122,20 +122,20 @@ func sums(account *iotrace.Account) map[blockKey]blockSum {
 				key.command = kernelName
 			}
 		}
-		p := all[key]
-		if p == nil {
-			p = new(parts)
-			all[key] = p
+		cell := cells[key]
+		if cell == nil {
+			cell = new(parts)
+			cells[key] = cell
 		}
-		p.sum.requests += c.Requests
-		p.sum.bytes += c.Bytes
+		cell.sum.requests += c.Requests
+		cell.sum.bytes += c.Bytes
 		if d := c.Intervals[iotrace.Q2C]; d != nil {
-			p.times.Merge(d)
-			p.sum.sum += float64(d.SumNS)
+			cell.times.Merge(d)
+			cell.sum.sum += float64(d.SumNS)
 		}
 	}
 	out := map[blockKey]blockSum{}
-	for key, p := range all {
+	for key, p := range cells {
 		p.sum.latency = p.times.Latency()
 		out[key] = p.sum
 	}
@@ -158,38 +158,38 @@ func (s blockSum) stream(seconds float64) Stream {
 	return out
 }
 
-// charge gives each group what was done for it, and returns groups of processes for the rest.
+// charge gives each group the I/O that was done for it, and adds groups of processes for the rest.
 func charge(groups []Group, done map[blockKey]blockSum, seconds float64) []Group {
 	type stream struct {
 		group  int
 		device string
 		write  bool
 	}
-	all := map[stream]blockSum{}
+	streams := map[stream]blockSum{}
 	for key, s := range done {
-		at := -1
+		i := -1
 		if key.path != "" {
-			at = groupOf(groups, key.path)
+			i = groupOf(groups, key.path)
 		}
-		if at < 0 {
+		if i < 0 {
 			name := cmp.Or(key.path, key.command, "not attributed") // the path is of a group that ended
-			at = slices.IndexFunc(groups, func(g Group) bool { return g.Kind == Process && g.Name == name })
-			if at < 0 {
+			i = slices.IndexFunc(groups, func(g Group) bool { return g.Kind == Process && g.Name == name })
+			if i < 0 {
 				groups = append(groups, Group{Kind: Process, Name: name})
-				at = len(groups) - 1
+				i = len(groups) - 1
 			}
 		}
-		sum := all[stream{at, key.device, key.write}]
+		sum := streams[stream{i, key.device, key.write}]
 		sum.requests += s.requests
 		sum.bytes += s.bytes
 		sum.sum += s.sum
 		sum.latency = hist.Merge(sum.latency, s.latency)
-		all[stream{at, key.device, key.write}] = sum
+		streams[stream{i, key.device, key.write}] = sum
 	}
-	for of, s := range all {
-		use := groups[of.group].use(of.device)
+	for key, s := range streams {
+		use := groups[key.group].use(key.device)
 		use.Depth += s.sum / 1e9 / seconds
-		if of.write {
+		if key.write {
 			use.Write = s.stream(seconds)
 		} else {
 			use.Read = s.stream(seconds)
@@ -203,12 +203,12 @@ func charge(groups []Group, done map[blockKey]blockSum, seconds float64) []Group
 
 // use returns the group's use of a device, a new one where it has none.
 func (g *Group) use(device string) *Use {
-	at := slices.IndexFunc(g.Drives, func(u Use) bool { return u.Device == device })
-	if at < 0 {
+	i := slices.IndexFunc(g.Drives, func(u Use) bool { return u.Device == device })
+	if i < 0 {
 		g.Drives = append(g.Drives, Use{Device: device})
-		at = len(g.Drives) - 1
+		i = len(g.Drives) - 1
 	}
-	return &g.Drives[at]
+	return &g.Drives[i]
 }
 
 // counted gives each group what the kernel counted for it by device between two readings: where requests cannot be

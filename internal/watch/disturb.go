@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/units"
 )
 
@@ -58,7 +58,7 @@ const past = 120
 
 // moment is a group's p99 in an interval, beside what the others did.
 type moment struct {
-	p99, others float64
+	p99, othersDepth float64
 }
 
 // streamKey identifies the stream of a group.
@@ -72,18 +72,18 @@ type history map[streamKey][]moment
 
 // quiet returns the median p99 of the intervals in which the others had at most half as many requests under way; NaN
 // where there are too few of them.
-func (h history) quiet(key streamKey, others float64) float64 {
-	var all []float64
+func (h history) quiet(key streamKey, othersDepth float64) float64 {
+	var values []float64
 	for _, m := range h[key] {
-		if m.others <= others/2 {
-			all = append(all, m.p99)
+		if m.othersDepth <= othersDepth/2 {
+			values = append(values, m.p99)
 		}
 	}
-	if len(all) < threshold.QuietIntervals {
+	if len(values) < threshold.QuietIntervals {
 		return math.NaN()
 	}
-	slices.Sort(all)
-	return all[len(all)/2]
+	slices.Sort(values)
+	return values[len(values)/2]
 }
 
 // add notes an interval, and forgets streams that are gone.
@@ -115,7 +115,7 @@ func (h history) add(groups []Group, depth map[string]float64, seconds float64) 
 func (s Stream) hasTail(seconds float64) bool { return s.P99 > 0 && s.PerSecond*seconds >= 100 }
 
 // find returns what is wrong in a document, and notes the interval for those that follow.
-func (h history) find(d *Document) (all []Finding) {
+func (h history) find(d *Document) (findings []Finding) {
 	depth := map[string]float64{}
 	for _, g := range d.Groups {
 		for _, u := range g.Drives {
@@ -125,65 +125,68 @@ func (h history) find(d *Document) (all []Finding) {
 	for i := range d.Groups {
 		g := &d.Groups[i]
 		limits := findLimits(g)
-		all = append(all, limits...)
+		findings = append(findings, limits...)
 		atLimit := func(f Finding) bool { return f.Kind == OwnLimit }
 		if g.Kind == Slice || g.Kind == Process {
 			continue
 		}
 		for _, u := range g.Drives {
 			if f, ok := h.victim(d, g, u, depth[u.Device], slices.ContainsFunc(limits, atLimit)); ok {
-				all = append(all, f)
+				findings = append(findings, f)
 			}
 		}
 	}
 	h.add(d.Groups, depth, d.Seconds)
 	order := []FindingKind{Disturbs, MayDisturb, LimitLost, LimitDiffers, LimitUnasked, OwnLimit, MemoryFull}
-	slices.SortStableFunc(all, func(a, b Finding) int {
+	slices.SortStableFunc(findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)), cmp.Compare(a.Group, b.Group))
 	})
-	for i := range all {
-		all[i].Text = all[i].text()
+	for i := range findings {
+		findings[i].Text = findings[i].text()
 	}
-	return all
+	return findings
 }
 
 // victim reports whether another group disturbs this one on a device.
-func (h history) victim(d *Document, g *Group, u Use, all float64, atLimit bool) (worst Finding, found bool) {
-	offender, most := "", 0.0
-	for _, o := range d.Groups {
-		if o.Kind == Slice || o.Path == g.Path && o.Name == g.Name {
+func (h history) victim(
+	document *Document, group *Group, use Use, totalDepth float64, atLimit bool,
+) (worst Finding, found bool) {
+	offender, deepest := "", 0.0
+	for _, o := range document.Groups {
+		if o.Kind == Slice || o.Path == group.Path && o.Name == group.Name {
 			continue
 		}
 		for _, other := range o.Drives {
-			if other.Device == u.Device && other.Depth > most {
-				offender, most = o.Name, other.Depth
+			if other.Device == use.Device && other.Depth > deepest {
+				offender, deepest = o.Name, other.Depth
 			}
 		}
 	}
-	// A device that has hardly anything to do keeps nobody waiting.
-	if !(most > threshold.OffenderDepth) || most < threshold.OffenderShare*all {
+	// A device that is nearly idle delays no group.
+	if !(deepest > threshold.OffenderDepth) || deepest < threshold.OffenderShare*totalDepth {
 		return worst, false
 	}
-	for write, s := range map[bool]Stream{false: u.Read, true: u.Write} {
-		if !s.hasTail(d.Seconds) {
+	for write, s := range map[bool]Stream{false: use.Read, true: use.Write} {
+		if !s.hasTail(document.Seconds) {
 			continue
 		}
-		f := Finding{Group: g.Name, Path: g.Path, Offender: offender, Device: u.Device, Op: "reads", P99: s.P99,
-			Depth: most, All: all, Pressure: d.pressure(g)}
+		finding := Finding{Group: group.Name, Path: group.Path, Offender: offender, Device: use.Device, Op: "reads",
+			P99: s.P99, Depth: deepest, All: totalDepth, Pressure: document.pressure(group)}
 		if write {
-			f.Op = "writes"
+			finding.Op = "writes"
 		}
-		quiet := h.quiet(streamKey{g.Path + "\x00" + g.Name, u.Device, write}, all-u.Depth)
+		quiet := h.quiet(streamKey{group.Path + "\x00" + group.Name, use.Device, write}, totalDepth-use.Depth)
 		switch {
 		case s.P99 >= threshold.Disturbed*quiet:
-			f.Kind, f.QuietP99 = Disturbs, quiet
-		case !math.IsNaN(quiet), atLimit, f.Pressure < threshold.WaitingShare:
-			continue // it is as fast as without, waits for its own limit, or does not wait
+			finding.Kind, finding.QuietP99 = Disturbs, quiet
+		case !math.IsNaN(quiet), atLimit, finding.Pressure < threshold.WaitingShare:
+			continue // the group is as fast as in quiet intervals, waits for its own limit, or does not wait
 		default:
-			f.Kind = MayDisturb
+			finding.Kind = MayDisturb
 		}
-		if !found || f.Kind == Disturbs && worst.Kind == MayDisturb || f.Kind == worst.Kind && f.P99 > worst.P99 {
-			worst, found = f, true
+		surer := finding.Kind == Disturbs && worst.Kind == MayDisturb
+		if !found || surer || finding.Kind == worst.Kind && finding.P99 > worst.P99 {
+			worst, found = finding, true
 		}
 	}
 	return worst, found
@@ -193,12 +196,12 @@ func (h history) victim(d *Document, g *Group, u Use, all float64, atLimit bool)
 func (d *Document) pressure(g *Group) float64 { return g.Values["pressure.io.some"] }
 
 // findLimits returns what is wrong with the limits of a group, and those that it has reached.
-func findLimits(g *Group) (all []Finding) {
+func findLimits(g *Group) (findings []Finding) {
 	for i := range g.Limits {
 		l := &g.Limits[i]
 		f := Finding{Group: g.Name, Path: g.Path, Device: l.Device, Limit: l}
 		switch {
-		case l.Asked == nil || same(l.Held, *l.Asked):
+		case l.Asked == nil || nearlyEqual(l.Held, *l.Asked):
 		case l.Held == 0:
 			f.Kind = LimitLost
 		case *l.Asked == 0 && l.Above == "":
@@ -207,16 +210,16 @@ func findLimits(g *Group) (all []Finding) {
 			f.Kind = LimitDiffers
 		}
 		if f.Kind != "" {
-			all = append(all, f)
+			findings = append(findings, f)
 		}
 		if l.Held > 0 && l.Of != keyMemory && l.Used >= threshold.AtLimit*l.Held {
-			all = append(all, Finding{Kind: OwnLimit, Group: g.Name, Path: g.Path, Device: l.Device, Limit: l})
+			findings = append(findings, Finding{Kind: OwnLimit, Group: g.Name, Path: g.Path, Device: l.Device, Limit: l})
 		}
 		if m := g.Memory; m != nil && l.Of == keyMemory && l.Held > 0 && float64(m.Held) >= threshold.HeldMemory*l.Held {
-			all = append(all, Finding{Kind: MemoryFull, Group: g.Name, Path: g.Path, Limit: l, Held: m.Held})
+			findings = append(findings, Finding{Kind: MemoryFull, Group: g.Name, Path: g.Path, Limit: l, Held: m.Held})
 		}
 	}
-	return all
+	return findings
 }
 
 // text returns the finding as a sentence.
@@ -266,17 +269,17 @@ func (f *Finding) text() string {
 }
 
 // held returns the limit in force, in words.
-func (l Limit) held() string { return l.of(l.Held) }
+func (l Limit) held() string { return l.text(l.Held) }
 
 // String returns the limit that was asked for, or where that is not known the one in force, in words.
 func (l Limit) String() string {
 	if l.Asked != nil && *l.Asked > 0 {
-		return l.of(*l.Asked)
+		return l.text(*l.Asked)
 	}
 	return l.held()
 }
 
-func (l Limit) of(value float64) string {
+func (l Limit) text(value float64) string {
 	text := l.amount(value)
 	if l.Device != "" {
 		text += " on " + l.Device

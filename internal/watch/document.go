@@ -50,11 +50,11 @@ const (
 	Service   Kind = "service"
 	Scope     Kind = "scope"
 	Slice     Kind = "slice"
-	Plain     Kind = "group"   // a control group of nobody we know, with processes of its own
+	Plain     Kind = "group"   // another cgroup, with processes of its own
 	Process   Kind = "process" // of the host, in no group of its own; or the kernel
 )
 
-// Group is a control group, or processes of the host that are in none of the others.
+// Group is a cgroup, or processes of the host that are in none of the others.
 type Group struct {
 	Path   string `json:"path,omitempty"` // from the root of its hierarchy
 	Kind   Kind   `json:"kind"`
@@ -121,7 +121,7 @@ type Class struct {
 	CPUs      float64  `json:"predicted_cpus,omitempty"`
 	SeenReads float64  `json:"measured_reads"`
 	SeenCPUs  float64  `json:"measured_cpus"`
-	Carries   int      `json:"load_line,omitempty"` // instances of it alone that the host carries; 0 for unknown
+	Carries   int      `json:"load_line,omitempty"` // instances that the host carries if they run alone; 0 for unknown
 	Helps     string   `json:"helps,omitempty"`     // the resource of which more would help most
 	Unknown   string   `json:"unknown,omitempty"`   // why nothing is predicted
 	Outside   []string `json:"outside,omitempty"`   // why it is extrapolated

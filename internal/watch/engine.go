@@ -44,7 +44,7 @@ type asked struct {
 }
 
 // limitKey identifies a limit of a group.
-type limitKey struct{ of, device string }
+type limitKey struct{ resource, device string }
 
 // resources of a container, as the Docker API and config.json of containerd's shim have them.
 type (
@@ -82,7 +82,8 @@ type (
 	}
 )
 
-// engines asks the engines of a host.
+// engines asks the engines of a host. Called concurrently with the sampling of the interval: nothing here is written
+// after New.
 type engines struct {
 	roots      hostfs.Roots
 	sockets    []string // of the Docker API
@@ -114,9 +115,8 @@ type answers struct {
 	unknown    []string
 }
 
-// ask asks all engines of containers, each for no longer than the others: none waits for another. all has what
-// containerd's files say.
-func (e engines) ask(ctx context.Context, all answers) answers {
+// ask asks all engines of containers at the same time. known has the containers of containerd's files.
+func (e engines) ask(ctx context.Context, known answers) answers {
 	type said struct {
 		containers map[string]asked
 		err        error
@@ -131,13 +131,13 @@ func (e engines) ask(ctx context.Context, all answers) answers {
 	}
 	for i, w := range waiting {
 		got := <-w
-		maps.Copy(all.containers, got.containers)
+		maps.Copy(known.containers, got.containers)
 		if got.err != nil {
-			all.unknown = append(all.unknown, fmt.Sprintf("names, and limits that were asked for, of containers of the "+
+			known.unknown = append(known.unknown, fmt.Sprintf("names, and limits that were asked for, of containers of the "+
 				"engine at %s: %v", e.sockets[i], got.err))
 		}
 	}
-	return all
+	return known
 }
 
 // askSocket asks an engine by the Docker API, which podman has, too.
@@ -149,31 +149,34 @@ func (e engines) askSocket(ctx context.Context, socket string) (map[string]asked
 	}}
 	defer transport.CloseIdleConnections()
 	client := http.Client{Transport: transport}
-	get := func(at string, to any) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://engine"+at, nil)
+	get := func(path string, to any) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://engine"+path, nil)
 		if err != nil {
 			return err
 		}
-		response, err := client.Do(request)
-		if err != nil {
+		late := func(err error) error {
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				return fmt.Errorf("it did not answer within %v; see whether it hangs", e.longest)
 			}
 			return err
 		}
+		response, err := client.Do(request)
+		if err != nil {
+			return late(err)
+		}
 		defer response.Body.Close()
 		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s says %s", at, response.Status)
+			return fmt.Errorf("%s says %s", path, response.Status)
 		}
 		text, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer+1))
 		switch {
 		case err != nil:
-			return fmt.Errorf("%s: %w", at, err)
+			return late(fmt.Errorf("%s: %w", path, err))
 		case len(text) > mostAnswer:
-			return fmt.Errorf("%s is longer than %d MiB: this is no container engine", at, mostAnswer>>20)
+			return fmt.Errorf("%s answers with more than %d MiB: this is no container engine", path, mostAnswer>>20)
 		}
 		if err := json.Unmarshal(text, to); err != nil {
-			return fmt.Errorf("%s: %w", at, err)
+			return fmt.Errorf("%s: %w", path, err)
 		}
 		return nil
 	}
@@ -192,32 +195,32 @@ func (e engines) askSocket(ctx context.Context, socket string) (map[string]asked
 	if strings.Contains(path.Base(socket), "podman") {
 		engine = "podman"
 	}
-	all := map[string]asked{}
+	containers := map[string]asked{}
 	var wrong []error
 	for _, c := range list {
-		var one struct {
+		var container struct {
 			Name       string
 			Config     struct{ Labels map[string]string }
 			HostConfig *hostConfig
 		}
-		err := get("/containers/"+url.PathEscape(c.Id)+"/json", &one)
+		err := get("/containers/"+url.PathEscape(c.Id)+"/json", &container)
 		if err != nil && ctx.Err() != nil {
-			return all, err
+			return containers, err
 		}
 		if err != nil { // it may have ended
 			wrong = append(wrong, err)
 			continue
 		}
-		a := asked{Engine: engine, Name: strings.TrimPrefix(one.Name, "/"), Class: classOf(one.Config.Labels)}
-		if one.HostConfig != nil {
-			a.Limits = one.HostConfig.limits()
+		a := asked{Engine: engine, Name: strings.TrimPrefix(container.Name, "/"), Class: classOf(container.Config.Labels)}
+		if container.HostConfig != nil {
+			a.Limits = container.HostConfig.limits()
 		}
-		all[c.Id] = a
+		containers[c.Id] = a
 	}
 	if len(wrong) == len(list) {
-		return all, errors.Join(wrong...)
+		return containers, errors.Join(wrong...)
 	}
-	return all, nil
+	return containers, nil
 }
 
 func classOf(labels map[string]string) string {
@@ -240,28 +243,28 @@ const (
 )
 
 func (h hostConfig) limits() map[limitKey]float64 {
-	all := map[limitKey]float64{}
-	set(all, keyCPUs, "", float64(h.NanoCpus)/1e9)
+	limits := map[limitKey]float64{}
+	set(limits, keyCPUs, "", float64(h.NanoCpus)/1e9)
 	if h.CpuQuota > 0 {
 		period := float64(h.CpuPeriod)
 		if period <= 0 {
 			period = 100_000 // the kernel's
 		}
-		set(all, keyCPUs, "", float64(h.CpuQuota)/period)
+		set(limits, keyCPUs, "", float64(h.CpuQuota)/period)
 	}
-	set(all, keyMemory, "", float64(h.Memory))
+	set(limits, keyMemory, "", float64(h.Memory))
 	for _, rates := range []struct {
-		key string
-		all []deviceRate
+		key   string
+		rates []deviceRate
 	}{
 		{keyReadBandwidth, h.BlkioDeviceReadBps}, {keyWriteBandwidth, h.BlkioDeviceWriteBps},
 		{keyReadIOPS, h.BlkioDeviceReadIOps}, {keyWriteIOPS, h.BlkioDeviceWriteIOps},
 	} {
-		for _, r := range rates.all {
-			set(all, rates.key, numberOf(r.Path), float64(r.Rate))
+		for _, r := range rates.rates {
+			set(limits, rates.key, numberOf(r.Path), float64(r.Rate))
 		}
 	}
-	return all
+	return limits
 }
 
 // set notes a limit, where there is one.
@@ -337,24 +340,24 @@ func readSome(file string) ([]byte, error) {
 }
 
 func (s runtimeSpec) limits() map[limitKey]float64 {
-	all := map[limitKey]float64{}
+	limits := map[limitKey]float64{}
 	r := s.Linux.Resources
 	if r.CPU.Quota > 0 && r.CPU.Period > 0 {
-		set(all, keyCPUs, "", float64(r.CPU.Quota)/float64(r.CPU.Period))
+		set(limits, keyCPUs, "", float64(r.CPU.Quota)/float64(r.CPU.Period))
 	}
-	set(all, keyMemory, "", float64(r.Memory.Limit))
+	set(limits, keyMemory, "", float64(r.Memory.Limit))
 	for _, rates := range []struct {
-		key string
-		all []runtimeRate
+		key   string
+		rates []runtimeRate
 	}{
 		{keyReadBandwidth, r.BlockIO.ReadBps}, {keyWriteBandwidth, r.BlockIO.WriteBps},
 		{keyReadIOPS, r.BlockIO.ReadIOPS}, {keyWriteIOPS, r.BlockIO.WriteIOPS},
 	} {
-		for _, rate := range rates.all {
-			set(all, rates.key, fmt.Sprintf("%d:%d", rate.Major, rate.Minor), float64(rate.Rate))
+		for _, rate := range rates.rates {
+			set(limits, rates.key, fmt.Sprintf("%d:%d", rate.Major, rate.Minor), float64(rate.Rate))
 		}
 	}
-	return all
+	return limits
 }
 
 // systemdLimits maps properties of units to keys of limits; those of devices are "PATH VALUE".
@@ -366,9 +369,9 @@ var systemdLimits = map[string]string{
 
 // askSystemd asks for the properties of units. It returns them by the path of their group.
 func (e engines) askSystemd(ctx context.Context, units []string) (map[string]asked, error) {
-	all := map[string]asked{}
+	answers := map[string]asked{}
 	if e.systemctl == "" || len(units) == 0 {
-		return all, nil
+		return answers, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.longest)
 	defer cancel()
@@ -378,20 +381,20 @@ func (e engines) askSystemd(ctx context.Context, units []string) (map[string]ask
 	cmd.WaitDelay = time.Second // what it started may hold its output open
 	out, err := cmd.Output()
 	if err != nil {
-		return all, fmt.Errorf("systemctl show: %w", errors.Join(err, ctx.Err()))
+		return answers, fmt.Errorf("systemctl show: %w", errors.Join(err, ctx.Err()))
 	}
-	parseSystemd(out[:min(len(out), mostAnswer)], all)
-	return all, nil
+	parseSystemd(out[:min(len(out), mostAnswer)], answers)
+	return answers, nil
 }
 
 // parseSystemd reads what systemctl show prints: a block of NAME=VALUE for each unit.
 func parseSystemd(text []byte, to map[string]asked) {
 	for block := range bytes.SplitSeq(text, []byte("\n\n")) {
-		a, at := asked{Engine: "systemd", Limits: map[limitKey]float64{}}, ""
+		a, group := asked{Engine: "systemd", Limits: map[limitKey]float64{}}, ""
 		for line := range strings.Lines(string(block)) {
 			name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
 			if name == "ControlGroup" {
-				at = value
+				group = value
 			}
 			key, known := systemdLimits[name]
 			if !known {
@@ -404,8 +407,8 @@ func parseSystemd(text []byte, to map[string]asked) {
 			}
 			set(a.Limits, key, device, systemdNumber(key, value))
 		}
-		if at != "" {
-			to[at] = a
+		if group != "" {
+			to[group] = a
 		}
 	}
 }

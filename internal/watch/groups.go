@@ -32,39 +32,38 @@ var containerGroups = []struct {
 // engineAbove maps the group that containers stand in to their engine, where their own name does not say it.
 var engineAbove = map[string]string{"docker": "docker", "kubepods": "containerd", "libpod_parent": "podman"}
 
-// classify returns what a group is by its path, with processes in it or not; "" is a kind for nothing to look at.
-func classify(at string, busy bool) Group {
-	name := path.Base(at)
-	g := Group{Path: at, Name: name}
+// classify returns the group at a path, with its kind by its name. Its kind is "" if there is nothing to look at.
+func classify(groupPath string, busy bool) Group {
+	name := path.Base(groupPath)
+	group := Group{Path: groupPath, Name: name}
 	for _, c := range containerGroups {
 		m := c.name.FindStringSubmatch(name)
 		if m == nil {
 			continue
 		}
-		g.Kind, g.Engine, g.ID, g.Name = Container, c.engine, m[1], m[1][:12]
-		for _, above := range strings.Split(at, "/") {
-			if g.Engine == "" {
-				g.Engine = engineAbove[above]
+		group.Kind, group.Engine, group.ID, group.Name = Container, c.engine, m[1], m[1][:12]
+		for _, parent := range strings.Split(groupPath, "/") {
+			if group.Engine == "" {
+				group.Engine = engineAbove[parent]
 			}
 		}
-		return g
+		return group
 	}
 	for _, unit := range []Kind{Service, Scope, Slice} {
 		if strings.HasSuffix(name, "."+string(unit)) {
-			g.Kind, g.Engine = unit, "systemd"
-			return g
+			group.Kind, group.Engine = unit, "systemd"
+			return group
 		}
 	}
 	if busy {
-		g.Kind, g.Name = Plain, at
+		group.Kind, group.Name = Plain, groupPath
 	}
-	return g
+	return group
 }
 
-// findGroups returns the groups of the host, by path. What is below a container is the container's, and so is what is
-// below a group that an engine named: known has the paths of those, which no name shows. A group that ends meanwhile is
-// left out.
-func findGroups(roots hostfs.Roots, known map[string]Group) (all []Group, unknown []string, err error) {
+// findGroups returns the groups of the host, by path. Groups below a container belong to the container. known has the
+// groups of containers by path that only an engine knows. A group that ends meanwhile is left out.
+func findGroups(roots hostfs.Roots, known map[string]Group) (groups []Group, unknown []string, err error) {
 	trees, err := cgroup.Trees(roots)
 	if err != nil {
 		return nil, nil, err
@@ -72,22 +71,22 @@ func findGroups(roots hostfs.Roots, known map[string]Group) (all []Group, unknow
 	found := map[string]Group{}
 	for _, tree := range trees {
 		err := filepath.WalkDir(tree, func(file string, e fs.DirEntry, err error) error {
-			at := strings.TrimPrefix(file, tree)
-			if err != nil || !e.IsDir() || at == "" {
+			groupPath := strings.TrimPrefix(file, tree)
+			if err != nil || !e.IsDir() || groupPath == "" {
 				return nil //nolint:nilerr // a group may end at any moment
 			}
-			g, seen := found[at]
+			g, seen := found[groupPath]
 			if !seen {
 				if len(found) >= mostGroups {
 					return fs.SkipAll
 				}
 				var named bool
-				if g, named = known[at]; !named {
+				if g, named = known[groupPath]; !named {
 					procs, _ := os.ReadFile(filepath.Join(file, "cgroup.procs")) // a threaded group has none to read
-					g = classify(at, len(procs) > 0)
+					g = classify(groupPath, len(procs) > 0)
 				}
 				if g.Kind != "" {
-					found[at] = g
+					found[groupPath] = g
 				}
 			}
 			if g.Kind == Container {
@@ -103,17 +102,17 @@ func findGroups(roots hostfs.Roots, known map[string]Group) (all []Group, unknow
 		unknown = append(unknown, fmt.Sprintf("cgroups beyond the first %d: this host has more", mostGroups))
 	}
 	for _, g := range found {
-		all = append(all, g)
+		groups = append(groups, g)
 	}
-	slices.SortFunc(all, func(a, b Group) int { return strings.Compare(a.Path, b.Path) })
-	return all, unknown, nil
+	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(a.Path, b.Path) })
+	return groups, unknown, nil
 }
 
 // groupOf returns the number of the group that a path is in, the deepest one; -1 for none.
-func groupOf(groups []Group, at string) int {
+func groupOf(groups []Group, groupPath string) int {
 	deepest := -1
 	for i, g := range groups {
-		if (at == g.Path || strings.HasPrefix(at, g.Path+"/")) && g.Path != "" &&
+		if (groupPath == g.Path || strings.HasPrefix(groupPath, g.Path+"/")) && g.Path != "" &&
 			(deepest < 0 || len(g.Path) > len(groups[deepest].Path)) {
 			deepest = i
 		}

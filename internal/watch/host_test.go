@@ -101,8 +101,8 @@ func start(t *testing.T, g *cgroup.Group, cmd *exec.Cmd) {
 	})
 }
 
-// until looks at this host until a group is as it should be.
-func until(t *testing.T, w *Watcher, at string, is func(Group) bool) Group {
+// until looks at this host until the group at a path is as it should be.
+func until(t *testing.T, w *Watcher, path string, is func(Group) bool) Group {
 	t.Helper()
 	var g Group
 	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); {
@@ -110,7 +110,7 @@ func until(t *testing.T, w *Watcher, at string, is func(Group) bool) Group {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(d.Groups, func(g Group) bool { return g.Path == at })
+		i := slices.IndexFunc(d.Groups, func(g Group) bool { return g.Path == path })
 		if i < 0 {
 			continue
 		}
@@ -197,9 +197,9 @@ func TestWhatNoShortageTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, g, cmd)
-	said, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil || said != "holds <nil>\n" {
-		t.Fatalf("%q, %v", said, err)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || line != "holds <nil>\n" {
+		t.Fatalf("%q, %v", line, err)
 	}
 	w, err := New(Options{Sockets: []string{}, NoLatency: true})
 	if err != nil {
@@ -271,7 +271,7 @@ func BenchmarkWatch(b *testing.B) {
 	for b.Loop() {
 		began, before := time.Now(), reads()
 		time.Sleep(time.Second)
-		without := (reads() - before) / time.Since(began).Seconds()
+		unwatched := (reads() - before) / time.Since(began).Seconds()
 		w, err := New(Options{Sockets: []string{}})
 		if err != nil {
 			b.Fatal(err)
@@ -286,8 +286,8 @@ func BenchmarkWatch(b *testing.B) {
 		}
 		took := time.Since(began).Seconds()
 		cpu, seconds = cpu+spent()-used, seconds+took
-		rate += without
-		ratios = append(ratios, (reads()-before)/took/without)
+		rate += unwatched
+		ratios = append(ratios, (reads()-before)/took/unwatched)
 		w.Close()
 	}
 	slices.Sort(ratios)

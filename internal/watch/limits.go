@@ -2,8 +2,6 @@ package watch
 
 import (
 	"cmp"
-	"errors"
-	"io/fs"
 	"maps"
 	"math"
 	"path"
@@ -27,45 +25,42 @@ type kernel struct {
 	read  map[string]*inForce
 }
 
-// of returns what the kernel holds for the group at a path; nil where it ended.
-func (k *kernel) of(at string) *inForce {
-	if known, ok := k.read[at]; ok {
+// holds returns the limits that the kernel holds for the group at a path; nil if the group has ended.
+func (k *kernel) holds(groupPath string) *inForce {
+	if known, ok := k.read[groupPath]; ok {
 		return known
 	}
-	k.read[at] = nil
-	g, err := cgroup.At(k.roots, at)
+	k.read[groupPath] = nil
+	group, err := cgroup.At(k.roots, groupPath)
 	if err != nil {
 		return nil
 	}
 	// A group that ends meanwhile, or has a controller less, has what could be read.
-	own, errOwn := g.Limits(nil)
-	devices, errDevices := g.DeviceLimits()
-	if errors.Is(errors.Join(errOwn, errDevices), fs.ErrNotExist) {
-		return nil
-	}
-	f := &inForce{limits: map[limitKey]float64{}, inherit: g.HoldsBufferedWrites()}
-	flatten(own, "", f.limits)
+	ownLimits, _ := group.Limits(nil)
+	devices, _ := group.DeviceLimits()
+	held := &inForce{limits: map[limitKey]float64{}, inherit: group.HoldsBufferedWrites()}
+	flatten(ownLimits, "", held.limits)
 	for d, l := range devices {
-		flatten(l, d, f.limits)
+		flatten(l, d, held.limits)
 	}
-	f.usage, _ = g.Usage() // what cannot be read is not in it
-	k.read[at] = f
-	return f
+	held.usage, _ = group.Usage() // what cannot be read is not in it
+	k.read[groupPath] = held
+	return held
 }
 
-// limits returns the limits of a group: in force, by itself or by groups above, beside those that the engine was asked
-// for; a is nil where nobody knows these.
-func (k *kernel) limits(at string, a map[limitKey]float64) (all []Limit) {
-	own := k.of(at)
-	if own == nil {
+// limits returns the limits of a group: those in force, of the group itself or of groups above it, next to those that
+// the engine was asked for. requested is nil if these are not known.
+func (k *kernel) limits(groupPath string, requested map[limitKey]float64) (limits []Limit) {
+	ownLimits := k.holds(groupPath)
+	if ownLimits == nil {
 		return nil
 	}
 	held := map[limitKey]Limit{}
-	for key, value := range own.limits {
-		held[key] = Limit{Of: key.of, Device: key.device, Held: value}
+	for key, value := range ownLimits.limits {
+		held[key] = Limit{Of: key.resource, Device: key.device, Held: value}
 	}
-	for above := path.Dir(at); above != "/" && above != "."; above = path.Dir(above) {
-		f := k.of(above)
+	for parent := path.Dir(groupPath); parent != "/" && parent != "."; parent = path.Dir(parent) {
+		f := k.holds(parent)
 		if f == nil {
 			continue
 		}
@@ -74,14 +69,14 @@ func (k *kernel) limits(at string, a map[limitKey]float64) (all []Limit) {
 				continue
 			}
 			if now, ok := held[key]; !ok || value < now.Held {
-				held[key] = Limit{Of: key.of, Device: key.device, Held: value, Above: above}
+				held[key] = Limit{Of: key.resource, Device: key.device, Held: value, Above: parent}
 			}
 		}
 	}
-	if a != nil {
-		for key, value := range a {
+	if requested != nil {
+		for key, value := range requested {
 			l := held[key]
-			l.Of, l.Device, l.Asked = key.of, key.device, &value
+			l.Of, l.Device, l.Asked = key.resource, key.device, &value
 			held[key] = l
 		}
 		for key, l := range held {
@@ -96,6 +91,6 @@ func (k *kernel) limits(at string, a map[limitKey]float64) (all []Limit) {
 	})
 }
 
-// same reports whether a limit in force is the one that was asked for: kernels round memory to pages, and time of
-// processors to microseconds.
-func same(held, asked float64) bool { return math.Abs(held-asked) <= 0.01*max(held, asked) }
+// nearlyEqual reports whether a limit in force is the one that was asked for: kernels round memory to pages, and time
+// of processors to microseconds.
+func nearlyEqual(held, asked float64) bool { return math.Abs(held-asked) <= 0.01*max(held, asked) }

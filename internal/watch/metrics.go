@@ -7,7 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Collector has the metrics of the document that was seen last, for Prometheus and OpenMetrics.
+// Collector has the metrics of the document that was seen last, for Prometheus and OpenMetrics. Called concurrently: a
+// document that it was given is not written any more.
 type Collector struct{ last atomic.Pointer[Document] }
 
 // Set takes the document of an interval.
@@ -60,59 +61,59 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 		return
 	}
 	sent := map[string]bool{}
-	send := func(of *prometheus.Desc, value float64, labels ...string) {
+	send := func(desc *prometheus.Desc, value float64, labels ...string) {
 		for i := range labels {
 			labels[i] = strings.ToValidUTF8(labels[i], "?")
 		}
 		// Two groups may have the same labels once they are: one of a kind makes the whole answer fail.
-		key := of.String() + "\xff" + strings.Join(labels, "\xff")
+		key := desc.String() + "\xff" + strings.Join(labels, "\xff")
 		if sent[key] {
 			return
 		}
 		sent[key] = true
-		m, err := prometheus.NewConstMetric(of, prometheus.GaugeValue, value, labels...)
+		m, err := prometheus.NewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 		if err != nil {
-			m = prometheus.NewInvalidMetric(of, err)
+			m = prometheus.NewInvalidMetric(desc, err)
 		}
 		to <- m
 	}
 	for name, value := range d.Host {
 		send(metricHost, value, name)
 	}
-	for _, one := range d.Devices {
-		for name, value := range one.Values {
-			send(metricDevice, value, one.Name, name)
+	for _, device := range d.Devices {
+		for name, value := range device.Values {
+			send(metricDevice, value, device.Name, name)
 		}
 	}
 	for i := range d.Groups {
 		g := &d.Groups[i]
-		with := func(more ...string) []string {
-			return append([]string{g.Path, g.Name, string(g.Kind), g.Engine, g.Class}, more...)
+		labels := func(values ...string) []string {
+			return append([]string{g.Path, g.Name, string(g.Kind), g.Engine, g.Class}, values...)
 		}
 		for name, value := range g.Values {
-			send(metricGroup, value, with(name)...)
+			send(metricGroup, value, labels(name)...)
 		}
 		for _, u := range g.Drives {
 			if u.Depth > 0 {
-				send(metricDepth, u.Depth, with(u.Device)...)
+				send(metricDepth, u.Depth, labels(u.Device)...)
 			}
 			for op, s := range map[string]Stream{"read": u.Read, "write": u.Write} {
-				send(metricRate, s.PerSecond, with(u.Device, op)...)
-				send(metricBytes, s.BytesPerSecond, with(u.Device, op)...)
+				send(metricRate, s.PerSecond, labels(u.Device, op)...)
+				send(metricBytes, s.BytesPerSecond, labels(u.Device, op)...)
 				if s.P99 > 0 {
-					send(metricLatency, s.P50, with(u.Device, op, "0.5")...)
-					send(metricLatency, s.P99, with(u.Device, op, "0.99")...)
+					send(metricLatency, s.P50, labels(u.Device, op, "0.5")...)
+					send(metricLatency, s.P99, labels(u.Device, op, "0.99")...)
 				}
 			}
 		}
 		if m := g.Memory; m != nil {
-			send(metricHeld, float64(m.Held), with()...)
-			send(metricEnough, float64(m.Enough), with()...)
+			send(metricHeld, float64(m.Held), labels()...)
+			send(metricEnough, float64(m.Enough), labels()...)
 		}
 		for _, l := range g.Limits {
-			send(metricLimit, l.Held, with(l.Of, l.Device)...)
+			send(metricLimit, l.Held, labels(l.Of, l.Device)...)
 			if l.Asked != nil {
-				send(metricAsked, *l.Asked, with(l.Of, l.Device)...)
+				send(metricAsked, *l.Asked, labels(l.Of, l.Device)...)
 			}
 		}
 	}

@@ -9,56 +9,56 @@ import (
 // mostCarried is up to how many instances the load line is looked for.
 const mostCarried = 64
 
-// predict returns what the classes of groups would do together under full load, beside what they do.
-func predict(m *model.Model, host *model.HostKind, groups []Group) (all []Class) {
-	at := map[string]int{}
+// predict returns what the classes of groups would do together under full load, next to what they did.
+func predict(fitted *model.Model, host *model.HostKind, groups []Group) (classes []Class) {
+	numbers := map[string]int{}
 	for _, g := range groups {
 		if g.Class == "" {
 			continue
 		}
-		i, seen := at[g.Class]
+		i, seen := numbers[g.Class]
 		if !seen {
-			i = len(all)
-			at[g.Class] = i
-			all = append(all, Class{Name: g.Class})
+			i = len(classes)
+			numbers[g.Class] = i
+			classes = append(classes, Class{Name: g.Class})
 		}
-		c := &all[i]
-		c.Count++
-		c.SeenCPUs += g.Values["cpu.user"] + g.Values["cpu.system"]
+		class := &classes[i]
+		class.Count++
+		class.SeenCPUs += g.Values["cpu.user"] + g.Values["cpu.system"]
 		for _, u := range g.Drives {
-			c.SeenReads += u.Read.PerSecond
+			class.SeenReads += u.Read.PerSecond
 		}
 	}
 	var ask model.Ask
 	var asked []*Class
-	for i := range all {
-		f, err := m.Find(all[i].Name)
+	for i := range classes {
+		class, err := fitted.Find(classes[i].Name)
 		if err != nil {
-			all[i].Unknown = err.Error()
+			classes[i].Unknown = err.Error()
 			continue
 		}
 		if len(asked) == 0 {
-			kind := m.HostOf(f)
+			kind := fitted.HostOf(class)
 			if host != nil {
 				kind = *host
 			}
 			ask.Host, ask.Drives = kind.Host, kind.Drives
 		}
-		ask.Tenants = append(ask.Tenants, model.Tenant{Class: all[i].Name, Count: all[i].Count, Think: -1})
-		asked = append(asked, &all[i])
+		ask.Tenants = append(ask.Tenants, model.Tenant{Class: classes[i].Name, Count: classes[i].Count, Think: -1})
+		asked = append(asked, &classes[i])
 	}
 	if len(asked) == 0 {
-		return all
+		return classes
 	}
-	answer, err := m.Predict(ask)
+	answer, err := fitted.Predict(ask)
 	if err != nil {
 		for _, c := range asked {
 			c.Unknown = err.Error()
 		}
-		return all
+		return classes
 	}
 	for i, c := range asked {
-		f, err := m.Find(c.Name)
+		f, err := fitted.Find(c.Name)
 		if err != nil {
 			continue // it was found
 		}
@@ -71,13 +71,13 @@ func predict(m *model.Model, host *model.HostKind, groups []Group) (all []Class)
 			c.Helps = string(answer.Worth[0].Resource)
 		}
 		if len(asked) == 1 {
-			line, err := m.LoadLine(ask, max(mostCarried, 2*c.Count), 0)
+			line, err := fitted.LoadLine(ask, max(mostCarried, 2*c.Count), 0)
 			if err == nil { // else it is not known
 				c.Carries = line.Instances
 			}
 		}
 	}
-	return all
+	return classes
 }
 
 // known returns a value, and 0 for one that nobody knows.

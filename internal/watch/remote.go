@@ -1,12 +1,10 @@
 package watch
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"slices"
 	"strings"
@@ -34,44 +32,23 @@ func Remote(ctx context.Context, host string, interval time.Duration) (*Document
 	if err != nil {
 		return nil, err
 	}
-	said := &printable.Tail{Most: 4 << 10}
-	out := &bounded{most: mostDocument}
-	cmd.Stdout, cmd.Stderr = out, said
-	err = cmd.Run()
-	if out.over {
-		return nil, fmt.Errorf("plimsoll watch on %s: it does not stop after %d bytes", host, out.text.Len())
-	}
+	out, message, err := clienthost.Answer(cmd, mostDocument)
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == notFound {
 		return nil, problem.New(problem.Unsupported, "host "+host, "it has no plimsoll that could watch it",
 			"copy the program to /usr/local/bin there, and reach it as root").CausedBy(err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("plimsoll watch on %s: %w: %s", host, err, printable.Line(strings.TrimSpace(said.String())))
+		return nil, fmt.Errorf("plimsoll watch on %s: %w: %s", host, err, printable.Line(message))
 	}
-	d := &Document{}
-	if err := json.Unmarshal(out.text.Bytes(), d); err != nil {
+	document := &Document{}
+	if err := json.Unmarshal(out, document); err != nil {
 		return nil, fmt.Errorf("plimsoll watch on %s: %w", host, err)
 	}
-	if d.Kind != "plimsoll watch" || d.Schema != SchemaVersion {
-		return nil, problem.New(problem.Unsupported, "host "+host, fmt.Sprintf("its plimsoll writes %q of schema %d", d.Kind,
-			d.Schema), "copy this version of the program there")
+	if document.Kind != "plimsoll watch" || document.Schema != SchemaVersion {
+		return nil, problem.New(problem.Unsupported, "host "+host, fmt.Sprintf("its plimsoll writes %q of schema %d",
+			document.Kind, document.Schema), "copy this version of the program there")
 	}
-	return d, nil
-}
-
-// bounded keeps what is written, and ends a writer that does not stop.
-type bounded struct {
-	text bytes.Buffer
-	most int
-	over bool
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.text.Len()+len(p) > b.most {
-		b.over = true
-		return 0, io.ErrShortWrite
-	}
-	return b.text.Write(p)
+	return document, nil
 }
 
 // fewestRequests is how many requests a p99 is of, at least.
@@ -80,22 +57,22 @@ const fewestRequests = 100
 // P99s returns the p99 of the block I/O of each container that did enough of it, in seconds, by their IDs: the greatest
 // of its reads and of its writes on all drives. The error says why latencies are not known.
 func (d *Document) P99s() (map[string]float64, error) {
-	at := slices.IndexFunc(d.Unknown, func(u string) bool { return strings.HasPrefix(u, noLatencies) })
-	if at >= 0 {
-		return nil, problem.New(problem.Unsupported, "p99 of block I/O", d.Unknown[at], "run it as root")
+	i := slices.IndexFunc(d.Unknown, func(u string) bool { return strings.HasPrefix(u, noLatencies) })
+	if i >= 0 {
+		return nil, problem.New(problem.Unsupported, "p99 of block I/O", d.Unknown[i], "run it as root")
 	}
-	all := map[string]float64{}
+	p99s := map[string]float64{}
 	for _, g := range d.Groups {
 		if g.Kind != Container {
 			continue
 		}
 		for _, u := range g.Drives {
 			for _, s := range []Stream{u.Read, u.Write} {
-				if s.PerSecond*d.Seconds >= fewestRequests && s.P99 > all[g.ID] {
-					all[g.ID] = s.P99
+				if s.PerSecond*d.Seconds >= fewestRequests && s.P99 > p99s[g.ID] {
+					p99s[g.ID] = s.P99
 				}
 			}
 		}
 	}
-	return all, nil
+	return p99s, nil
 }

@@ -17,19 +17,19 @@ const mostRows = 30
 
 // Verdict returns the answer in a sentence or a few. Names in it are safe for a terminal.
 func (d *Document) Verdict() string {
-	var all []string
+	var sentences []string
 	for _, f := range d.Findings {
 		if f.Kind == Disturbs || f.Kind == MayDisturb {
-			all = append(all, printable.Line(f.Text))
+			sentences = append(sentences, printable.Line(f.Text))
 		}
 	}
-	if len(all) > 0 {
-		return strings.Join(all, " ")
+	if len(sentences) > 0 {
+		return strings.Join(sentences, " ")
 	}
 	if n := len(d.Findings); n > 0 {
-		return fmt.Sprintf("Nobody is seen to disturb anybody; %s of limits and memory.", plural.Count(n, "finding"))
+		return fmt.Sprintf("No noisy neighbor seen; %s of limits and memory.", plural.Count(n, "finding"))
 	}
-	return "Nobody is seen to disturb anybody."
+	return "No noisy neighbor seen."
 }
 
 // Sections returns the document as tables. Names in them are safe for a terminal.
@@ -44,16 +44,16 @@ func (d *Document) Sections() []*section.Section {
 	for _, u := range d.Unknown {
 		s.Remarks = append(s.Remarks, section.Remark{Text: printable.Line("Not known: " + strings.TrimSuffix(u, ".") + ".")})
 	}
-	all := []*section.Section{s}
+	sections := []*section.Section{s}
 	for _, other := range []struct {
 		title string
 		table section.Table
 	}{{"Limits", d.limits()}, {"Memory", d.memory()}, {"Predicted and measured", d.predicted()}} {
 		if len(other.table.Rows) > 0 {
-			all = append(all, &section.Section{Title: other.title, Tables: []section.Table{other.table.Known()}})
+			sections = append(sections, &section.Section{Title: other.title, Tables: []section.Table{other.table.Known()}})
 		}
 	}
-	return all
+	return sections
 }
 
 // cut leaves the first rows of a table, and says how many are left out.
@@ -139,7 +139,7 @@ func (d *Document) limits() section.Table {
 			if l.Used > 0 && l.Held > 0 {
 				used = units.Percent(l.Used / l.Held)
 			}
-			t.Rows = append(t.Rows, section.Row{Warn: l.Asked != nil && l.Above == "" && !same(l.Held, *l.Asked),
+			t.Rows = append(t.Rows, section.Row{Warn: l.Asked != nil && l.Above == "" && !nearlyEqual(l.Held, *l.Asked),
 				Cells: []section.Cell{name(g), section.Text(printable.Line(l.Device)), section.Text(held), section.Text(wanted),
 					section.Text(used), section.Text(printable.Shorten(printable.Line(l.Above), longestName))}})
 		}
@@ -178,7 +178,7 @@ func (d *Document) memory() section.Table {
 func (d *Document) predicted() section.Table {
 	t := section.Table{Columns: section.Columns(1, "class", "instances", "load line", "reads/s", "of predicted", "CPUs",
 		"of predicted", "more would help")}
-	t.Columns[2].Means = "instances of it alone that the host carries"
+	t.Columns[2].Means = "instances that the host carries if they run alone"
 	t.Columns[4].Means = "share of what they would do under full load: the rest is head room"
 	t.Columns[7].Text = true
 	for _, c := range d.Classes {

@@ -43,7 +43,7 @@ type Options struct {
 	Host  *model.HostKind // that the model is asked about; nil for the one that its classes were measured on
 }
 
-// Watcher watches a host from interval to interval.
+// Watcher watches a host from interval to interval. Called serially: an interval ends before the next begins.
 type Watcher struct {
 	options Options
 	engines engines
@@ -74,7 +74,8 @@ func (w *Watcher) Close() { w.blocks.close() }
 // noLatencies begins the reason why latencies are not known.
 const noLatencies = "latencies, and the I/O of processes in no group: "
 
-// Look watches for an interval and returns what was seen. It ends early, with the context's error, when that ends.
+// Look watches for an interval and returns a document of it. Look ends early, with the context's error, when the
+// context ends.
 func (w *Watcher) Look(ctx context.Context, interval time.Duration) (*Document, error) {
 	var unknown []string
 	devices, err := findDevices(w.options.Roots)
@@ -95,14 +96,14 @@ func (w *Watcher) Look(ctx context.Context, interval time.Duration) (*Document, 
 		w.blocks.follow(follow, w.lost)
 	}
 	known := w.engines.readContainerd()
-	groups, more, err := findGroups(w.options.Roots, known.groups)
+	groups, missingGroups, err := findGroups(w.options.Roots, known.groups)
 	if err != nil {
 		return nil, err
 	}
-	unknown = append(unknown, more...)
+	unknown = append(unknown, missingGroups...)
 
-	said := make(chan answers, 1)
-	go func() { said <- w.engines.ask(ctx, known) }() // while the interval passes
+	answer := make(chan answers, 1)
+	go func() { answer <- w.engines.ask(ctx, known) }() // while the interval passes
 	before := w.usages(groups)
 	recorder, err := observe.Start(w.subject(groups, devices), w.options.Roots, interval)
 	if err != nil {
@@ -123,24 +124,24 @@ func (w *Watcher) Look(ctx context.Context, interval time.Duration) (*Document, 
 	if w.blocks.why != "" {
 		unknown = append(unknown, noLatencies+w.blocks.why)
 	}
-	d := &Document{Time: time.Now().UTC().Round(0), Seconds: seconds, Host: Values{}, Groups: groups}
-	d.take(series, devices)
-	w.read(d, devices, before, done != nil)
-	d.Groups = charge(d.Groups, done, traced)
-	answered := <-said
-	unknown = append(unknown, answered.unknown...)
-	unknown = append(unknown, w.compare(ctx, d, answered)...)
-	slices.SortStableFunc(d.Groups, func(a, b Group) int { return strings.Compare(a.Path, b.Path) })
-	d.Findings = append([]Finding{}, w.history.find(d)...)
+	document := &Document{Time: time.Now().UTC().Round(0), Seconds: seconds, Host: Values{}, Groups: groups}
+	document.take(series, devices)
+	w.read(document, devices, before, done != nil)
+	document.Groups = charge(document.Groups, done, traced)
+	engineAnswers := <-answer
+	unknown = append(unknown, engineAnswers.unknown...)
+	unknown = append(unknown, w.compare(ctx, document, engineAnswers)...)
+	slices.SortStableFunc(document.Groups, func(a, b Group) int { return strings.Compare(a.Path, b.Path) })
+	document.Findings = append([]Finding{}, w.history.find(document)...)
 	if w.options.Model != nil {
-		d.Classes = predict(w.options.Model, w.options.Host, d.Groups)
+		document.Classes = predict(w.options.Model, w.options.Host, document.Groups)
 	}
-	d.Unknown = unknown
-	return d, ctx.Err()
+	document.Unknown = unknown
+	return document, ctx.Err()
 }
 
 // findDevices returns the whole devices of the host that had any I/O, those with most first.
-func findDevices(roots hostfs.Roots) (all []result.Device, err error) {
+func findDevices(roots hostfs.Roots) (devices []result.Device, err error) {
 	entries, err := os.ReadDir(roots.InSys("block"))
 	if err != nil {
 		return nil, fmt.Errorf("the block devices of this host: %w", err)
@@ -162,11 +163,11 @@ func findDevices(roots hostfs.Roots) (all []result.Device, err error) {
 		}
 		if n := counters[0]; n.Reads+n.Writes > 0 {
 			ios[d.Name] = n.Reads + n.Writes
-			all = append(all, d)
+			devices = append(devices, d)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b result.Device) int { return cmp.Compare(ios[b.Name], ios[a.Name]) })
-	return all, nil
+	slices.SortStableFunc(devices, func(a, b result.Device) int { return cmp.Compare(ios[b.Name], ios[a.Name]) })
+	return devices, nil
 }
 
 // subject is what is sampled: each group by its number.
@@ -183,14 +184,14 @@ func (w *Watcher) subject(groups []Group, devices []result.Device) observe.Subje
 
 // take takes the values of series into the document.
 func (d *Document) take(series []result.Series, devices []result.Device) {
-	at := map[string]Values{observe.HostSource: d.Host}
-	for _, one := range devices {
+	bySource := map[string]Values{observe.HostSource: d.Host}
+	for _, device := range devices {
 		values := Values{}
-		d.Devices = append(d.Devices, Device{Name: one.Name, MajMin: one.MajMin, Values: values})
-		at[observe.DeviceSource(one)] = values
+		d.Devices = append(d.Devices, Device{Name: device.Name, MajMin: device.MajMin, Values: values})
+		bySource[observe.DeviceSource(device)] = values
 	}
 	for _, s := range series {
-		to := at[s.Source]
+		to := bySource[s.Source]
 		if s.Instance != result.NoInstance {
 			g := &d.Groups[s.Instance]
 			if g.Values == nil {
@@ -206,16 +207,16 @@ func (d *Document) take(series []result.Series, devices []result.Device) {
 
 // usages returns what groups did on devices so far, by path.
 func (w *Watcher) usages(groups []Group) map[string]map[string]cgroup.IO {
-	all := map[string]map[string]cgroup.IO{}
+	usages := map[string]map[string]cgroup.IO{}
 	for _, g := range groups {
-		at, err := cgroup.At(w.options.Roots, g.Path)
+		group, err := cgroup.At(w.options.Roots, g.Path)
 		if err != nil {
 			continue // it ended
 		}
-		used, _ := at.Usage() // what cannot be read is not in it
-		all[g.Path] = used.Devices
+		used, _ := group.Usage() // what cannot be read is not in it
+		usages[g.Path] = used.Devices
 	}
-	return all
+	return usages
 }
 
 // read reads memory and limits of the document's groups, and drops those that ended.
@@ -225,10 +226,10 @@ func (w *Watcher) read(d *Document, devices []result.Device, before map[string]m
 		names[one.MajMin] = one.Name
 	}
 	k := &kernel{roots: w.options.Roots, read: map[string]*inForce{}}
-	d.Groups = slices.DeleteFunc(d.Groups, func(g Group) bool { return k.of(g.Path) == nil })
+	d.Groups = slices.DeleteFunc(d.Groups, func(g Group) bool { return k.holds(g.Path) == nil })
 	for i := range d.Groups {
 		g := &d.Groups[i]
-		f := k.of(g.Path)
+		f := k.holds(g.Path)
 		if m := f.usage.Memory; m != nil {
 			held := m.AnonymousBytes + m.SharedBytes + m.KernelBytes
 			g.Memory = &Memory{Bytes: m.Bytes, Held: held, Cache: max(0, m.CacheBytes-m.SharedBytes),
@@ -244,9 +245,9 @@ func (w *Watcher) read(d *Document, devices []result.Device, before map[string]m
 }
 
 // compare names groups as their engines do, and sets their limits: in force, and asked for.
-func (w *Watcher) compare(ctx context.Context, d *Document, said answers) (unknown []string) {
+func (w *Watcher) compare(ctx context.Context, document *Document, answered answers) (unknown []string) {
 	var units []string
-	for _, g := range d.Groups {
+	for _, g := range document.Groups {
 		if g.Engine == "systemd" {
 			units = append(units, filepath.Base(g.Path))
 		}
@@ -256,25 +257,25 @@ func (w *Watcher) compare(ctx context.Context, d *Document, said answers) (unkno
 		unknown = append(unknown, fmt.Sprintf("limits that systemd was asked for: %v", err))
 	}
 	names := map[string]string{}
-	for _, one := range d.Devices {
-		names[one.MajMin] = one.Name
+	for _, device := range document.Devices {
+		names[device.MajMin] = device.Name
 	}
-	for i := range d.Groups {
-		g := &d.Groups[i]
-		a, known := said.containers[g.ID]
+	for i := range document.Groups {
+		g := &document.Groups[i]
+		requested, known := answered.containers[g.ID]
 		if g.Engine == "systemd" {
-			a, known = properties[g.Path]
+			requested, known = properties[g.Path]
 		}
 		if known {
-			g.Engine, g.Class = a.Engine, a.Class
-			if a.Name != "" {
-				g.Name = a.Name
+			g.Engine, g.Class = requested.Engine, requested.Class
+			if requested.Name != "" {
+				g.Name = requested.Name
 			}
 		}
 		if g.Kind == Process {
 			continue
 		}
-		g.Limits = w.kernel.limits(g.Path, a.Limits)
+		g.Limits = w.kernel.limits(g.Path, requested.Limits)
 		for j := range g.Limits {
 			l := &g.Limits[j]
 			if name := names[l.Device]; name != "" {
@@ -286,9 +287,9 @@ func (w *Watcher) compare(ctx context.Context, d *Document, said answers) (unkno
 	return unknown
 }
 
-// used returns how much of what a limit is of a group used in the interval; 0 where it is not known.
-func (g *Group) used(of, device string) float64 {
-	switch of {
+// used returns how much of a limit's resource a group used in the interval; 0 if that is not known.
+func (g *Group) used(resource, device string) float64 {
+	switch resource {
 	case keyCPUs:
 		return g.Values["cpu.user"] + g.Values["cpu.system"]
 	case keyMemory:
@@ -297,12 +298,12 @@ func (g *Group) used(of, device string) float64 {
 		}
 		return float64(g.Memory.Bytes)
 	}
-	at := slices.IndexFunc(g.Drives, func(u Use) bool { return u.Device == device })
-	if at < 0 {
+	i := slices.IndexFunc(g.Drives, func(u Use) bool { return u.Device == device })
+	if i < 0 {
 		return 0
 	}
-	u := g.Drives[at]
-	switch of {
+	u := g.Drives[i]
+	switch resource {
 	case keyReadIOPS:
 		return u.Read.PerSecond
 	case keyWriteIOPS:

@@ -94,12 +94,12 @@ func TestLimitsInForceAndAskedFor(t *testing.T) {
 		{Of: keyWriteBandwidth, Device: "sda", Held: 1000000, Asked: asked(0)},
 		{Of: keyWriteIOPS, Device: "sda", Asked: asked(9)},
 	} {
-		at := slices.IndexFunc(g.Limits, func(l Limit) bool { return l.Of == want.Of && l.Device == want.Device })
-		if at < 0 {
+		i := slices.IndexFunc(g.Limits, func(l Limit) bool { return l.Of == want.Of && l.Device == want.Device })
+		if i < 0 {
 			t.Errorf("no limit %+v", want)
 			continue
 		}
-		if l := g.Limits[at]; l.Held != want.Held || l.Above != want.Above || l.Asked == nil || *l.Asked != *want.Asked {
+		if l := g.Limits[i]; l.Held != want.Held || l.Above != want.Above || l.Asked == nil || *l.Asked != *want.Asked {
 			t.Errorf("%+v, want %+v", l, want)
 		}
 	}
@@ -132,7 +132,7 @@ func TestDeviceLimitsOfVersion1DoNotInherit(t *testing.T) {
 }
 
 func TestGroupsByTheirNames(t *testing.T) {
-	for at, want := range map[string]string{
+	for path, want := range map[string]string{
 		"/docker/" + containerID:                                     "docker container",
 		"/system.slice/docker-" + containerID + ".scope":             "docker container",
 		"/kubepods.slice/x/cri-containerd-" + containerID + ".scope": "containerd container",
@@ -146,8 +146,8 @@ func TestGroupsByTheirNames(t *testing.T) {
 		"/docker-" + containerID[1:] + ".scope":                      "systemd scope",
 		"/other":                                                     " group",
 	} {
-		if g := classify(at, true); g.Engine+" "+string(g.Kind) != want {
-			t.Errorf("%s is %s %s, want %s", at, g.Engine, g.Kind, want)
+		if g := classify(path, true); g.Engine+" "+string(g.Kind) != want {
+			t.Errorf("%s is %s %s, want %s", path, g.Engine, g.Kind, want)
 		}
 	}
 	if g := classify("/empty", false); g.Kind != "" {

@@ -2,50 +2,11 @@ package workload
 
 import (
 	"fmt"
-	"regexp"
+	"maps"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
-
-// timeKeys are keys of workloads whose whole numbers without a unit were seconds, before every time had one.
-var (
-	timeKeys    = []string{"runtime", "ramp", "thinktime", "think", "timeout"}
-	wholeNumber = regexp.MustCompile(`^[0-9]+$`)
-)
-
-// WithUnits returns the parameters of a workload that a run stored, with units where older versions had none. Nodes
-// are not changed: others may share them.
-func WithUnits(params *yaml.Node) *yaml.Node {
-	if params.Kind != yaml.MappingNode {
-		return params
-	}
-	all := *params
-	all.Content = slices.Clone(params.Content)
-	for i := 0; i+1 < len(all.Content); i += 2 {
-		value := *all.Content[i+1]
-		if slices.Contains(timeKeys, all.Content[i].Value) && wholeNumber.MatchString(value.Value) {
-			value.Tag, value.Value = "!!str", value.Value+"s"
-			all.Content[i+1] = &value
-		}
-	}
-	return &all
-}
-
-// DeclaredWithUnits is WithUnits of a declaration, as result.Workload.Declared keeps it, in one spelling. A text that
-// is no mapping, such as a job file of fio, stays as it is.
-func DeclaredWithUnits(declared string) string {
-	var doc yaml.Node
-	err := yaml.Unmarshal([]byte(declared), &doc)
-	if err != nil || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
-		return declared
-	}
-	text, err := yaml.Marshal(WithUnits(doc.Content[0]))
-	if err != nil {
-		return declared
-	}
-	return string(text)
-}
 
 // Redeclare returns the parameters of a workload as it was declared, in YAML, with other values for some of
 // its keys.
@@ -93,15 +54,36 @@ func scalars(n *yaml.Node, key string) (all []string) {
 	return all
 }
 
-// DeclaredWithout returns a declaration without a key: equal for workloads that differ in nothing else. ok is false
-// where it cannot be read.
+// DeclaredKeys returns the keys of a declaration that have a value, those of nested mappings included, sorted.
+func DeclaredKeys(declared string) []string {
+	var doc yaml.Node
+	err := yaml.Unmarshal([]byte(declared), &doc)
+	if err != nil {
+		return nil
+	}
+	keys := map[string]bool{}
+	collectKeys(&doc, keys)
+	return slices.Sorted(maps.Keys(keys))
+}
+
+func collectKeys(n *yaml.Node, keys map[string]bool) {
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 1 && child.Kind == yaml.ScalarNode && child.Tag != "!!null" {
+			keys[n.Content[i-1].Value] = true
+		}
+		collectKeys(child, keys)
+	}
+}
+
+// DeclaredWithout returns a declaration without a key. The texts of workloads that differ only in that key are equal.
+// ok is false if the declaration cannot be read.
 func DeclaredWithout(declared, key string) (text string, ok bool) {
-	others := map[string]yaml.Node{}
-	err := yaml.Unmarshal([]byte(DeclaredWithUnits(declared)), &others)
+	params := map[string]yaml.Node{}
+	err := yaml.Unmarshal([]byte(declared), &params)
 	if err != nil {
 		return "", false
 	}
-	delete(others, key)
-	family, err := yaml.Marshal(others) // its keys in the order of the alphabet
+	delete(params, key)
+	family, err := yaml.Marshal(params) // its keys in the order of the alphabet
 	return string(family), err == nil
 }

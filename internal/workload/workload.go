@@ -191,6 +191,11 @@ type Serving struct {
 	Image *Image
 	// Bytes is the space that it takes while no server has it open.
 	Bytes int64
+	// MergeBytes is the room in which it rewrites its largest files at once, beyond NeedBytes; 0 for none. Servers on one
+	// drive have it together.
+	MergeBytes int64
+	// Layout is what the server has the defaults of; nil for Plimsoll's own.
+	Layout *ServerLayout
 	// ReadOnly reports whether the load leaves the data unchanged, so that the next trial can start with it.
 	ReadOnly bool
 	// Warms is Step.Warms of the server. If the load is read-only, the server has a network namespace of its own, and
@@ -210,6 +215,14 @@ type Serving struct {
 	Check func(Target) (*Step, error)
 	// Failed explains the end of a server, or of the process of Prepare, from an Exit that is a failure.
 	Failed func(Exit) *problem.Problem
+}
+
+// ServerLayout describes whose defaults a server's parameters have.
+type ServerLayout struct {
+	Server    string // "Cassandra"
+	Version   string // "2.1"
+	Differs   []string
+	IsDefault func(parameter string) bool // reports whether a parameter has the layout's value
 }
 
 // Image identifies the container image of a server.

@@ -2,22 +2,20 @@
 package command
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"plimsoll/internal/cli/buildinfo"
+	"plimsoll/internal/observe/metricserver"
 	"plimsoll/kubernetes/limits"
 	"plimsoll/kubernetes/node"
 	"plimsoll/kubernetes/replan"
@@ -50,19 +48,12 @@ docs/tutorials/3-kubernetes-first-pod.md goes from "kubectl apply" to the first 
 	return c
 }
 
-// takeOldFlags has a command take flags under the names that they had: old names, and those of today.
-func takeOldFlags(c *cobra.Command, names map[string]string) {
-	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		return pflag.NormalizedName(cmp.Or(names[name], name))
-	})
-}
-
 func limitsCommand() *cobra.Command {
 	var socket, host, listen string
 	c := &cobra.Command{
 		Use:   "limits",
 		Short: "Hold the pods of this node to the limits on devices that they say",
-		Long: `A plugin of NRI: the container runtime (containerd 2, CRI-O) shows it of each container before
+		Long: `A plugin of NRI: the container runtime (containerd 2) shows it of each container before
 it starts. What a pod's annotation plimsoll.dev/limits says of reads and writes is set for the
 disks that its volumes stand on, and read back; a container that is not held to its limits
 does not start. With cgroups of version 2 the runtime sets them; with version 1 this does, as root, with the node's
@@ -76,9 +67,9 @@ or limits do to their disks, beside what was predicted of them.`,
 			if host != "" {
 				return node.Exec(host, "limits", "--socket="+socket, "--listen="+listen)
 			}
-			l, err := net.Listen("tcp", listen)
+			l, err := metricserver.Listen(cmd.Context(), listen)
 			if err != nil {
-				return fmt.Errorf("listen on %s: %w (choose another with --listen)", listen, err)
+				return err
 			}
 			p := limits.New(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
 			both, ctx := errgroup.WithContext(cmd.Context())

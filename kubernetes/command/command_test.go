@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"plimsoll/examples"
 	"plimsoll/internal/cli/buildinfo"
+	"plimsoll/internal/placement"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/testkit/modeltest"
@@ -122,7 +122,7 @@ func TestFlagsOfPlan(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	for flags, want := range map[string]string{
 		"--nodes a=b=c": "--nodes", "--headroom 2": "--headroom", "--objective speed": "--objective is one of",
-		"--moves -1": "--moves", "--dry-run": "give --evict, too", "--evict-at-once 2": "give --evict, too",
+		"--moves -1": "--moves", "--dry-run": "works with --evict only", "--evict-at-once 2": "works with --evict only",
 		"--evict --evict-at-once 0": "--evict-at-once", "--evict --evict-ready -1m": "--evict-ready",
 		"--evict --move-local": "copies no data",
 	} {
@@ -151,7 +151,7 @@ func TestFitsOfAFleet(t *testing.T) {
 		for i := range run.Trials {
 			run.Trials[i].Seq = i + 1
 		}
-		err := store.Keep(filepath.Join(dir, name), *run, func(result.Trial) map[string][]byte { return nil })
+		err := store.Keep(t.Context(), filepath.Join(dir, name), *run, func(result.Trial) map[string][]byte { return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,8 +198,9 @@ func TestRequestsOfARun(t *testing.T) {
 		cpus   float64
 		memory int64
 	}{
-		{nil, 1.5, 1050 << 20}, {[]string{"--no-limits"}, 0, 0}, {[]string{"--host-memory", "2GiB"}, 1.5, 2 << 30},
-		{[]string{"--host-cpus", "none"}, 0, 1050 << 20},
+		{nil, 1.5, 1050 << 20}, {[]string{"--no-limits"}, 0, 0}, {[]string{"--host", "memory=2GiB"}, 1.5, 2 << 30},
+		{[]string{"--host=cpus=none"}, 0, 1050 << 20},
+		{[]string{"--no-limits", "--host=cpus=1"}, 1, 0},
 	} {
 		if r := recordOf(t, append([]string{"density"}, c.args...)...); r.HostCPUs != c.cpus || r.HostMemory != c.memory {
 			t.Errorf("%v: %g CPUs, %d bytes", c.args, r.HostCPUs, r.HostMemory)
@@ -236,39 +237,6 @@ func recordOf(t *testing.T, args ...string) *fleet.Record {
 	return r
 }
 
-// Flags are taken under the names that they had, which no help shows, and mean the same.
-func TestOldNamesOfFlags(t *testing.T) {
-	for _, c := range []struct{ command, old, now string }{
-		{"plan", "--page=x.html", "--html=x.html"}, {"plan", "--time=7m", "--budget=7m"},
-		{"fleet run", "--out=x", "--output=x"}, {"fleet run", "--target=5%", "--precision=5%"},
-		{"fleet run", "--host=none", "--no-limits"},
-	} {
-		var set [2]string
-		for i, flag := range []string{c.old, c.now} {
-			command, _, err := Root(buildinfo.Build{}, nil).Find(strings.Fields(c.command))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := command.ParseFlags([]string{flag}); err != nil {
-				t.Errorf("%s %s: %v", c.command, flag, err)
-			}
-			command.Flags().Visit(func(f *pflag.Flag) { set[i] += "--" + f.Name + "=" + f.Value.String() })
-		}
-		if set[0] != set[1] && c.old != "--host=none" { // which has a meaning of its own: below
-			t.Errorf("%s %s sets %s, and %s sets %s", c.command, c.old, set[0], c.now, set[1])
-		}
-		help, err := says(t, append(strings.Fields(c.command), "--help")...)
-		name, _, _ := strings.Cut(c.old, "=")
-		if err != nil || strings.Contains(help, name+" ") {
-			t.Errorf("the help of %s shows %s: %v, %s", c.command, name, err, help)
-		}
-	}
-	old, now := recordOf(t, "density", "--host", "none"), recordOf(t, "density", "--no-limits")
-	if old.HostCPUs != now.HostCPUs || old.HostMemory != now.HostMemory || now.HostCPUs != 0 {
-		t.Errorf("--host none asks for %+v, and --no-limits for %+v", old, now)
-	}
-}
-
 // Ends of runs that others started are asked for by name.
 func TestFleetCleanIsRefused(t *testing.T) {
 	for _, args := range [][]string{nil, {"--all", "--run", "x"}} {
@@ -297,11 +265,11 @@ func TestFleetRunIsRefused(t *testing.T) {
 		{"it is the serial of a device", []string{"density", "--nodes", "a=b", "--on", "/dev/sda"}},
 		{"there is no file", []string{"nothing.yaml", "--nodes", "a=b"}},
 		{"other.fio is not taken along", []string{beside, "--nodes", "a=b"}},
-		{"give nothing else with it", []string{"--resume", "x", "--budget", "5m"}},
+		{"give no other flag", []string{"--resume", "x", "--budget", "5m"}},
 		{"is no run of a fleet", []string{"--resume", t.TempDir()}},
 		{"it is a number of nodes", []string{"density", "--nodes", "a=b", "--each-kind", "-1"}},
 		{"it is a number of nodes", []string{"density", "--nodes", "a=b", "--parallel", "0"}},
-		{"is there already", []string{"density", "--nodes", "a=b", "--out", t.TempDir()}},
+		{"is there already", []string{"density", "--nodes", "a=b", "--output", t.TempDir()}},
 		{"unknown flag: --state", []string{"density", "--nodes", "a=b", "--state", "/"}},
 	} {
 		_, err := says(t, append([]string{"fleet", "run"}, c.args...)...)
@@ -311,5 +279,19 @@ func TestFleetRunIsRefused(t *testing.T) {
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// A plan in which a pod has no node or breaks a limit is no success, with evictions or without.
+func TestPlansThatLackSomethingFail(t *testing.T) {
+	for want, p := range map[string]*placement.Plan{
+		"":                          {},
+		"not every pod has a node":  {Left: []placement.Left{{Containers: "a", Count: 1}}},
+		"not every pod keeps its l": {Broken: []placement.Broken{{Containers: "a", Count: 1}}},
+	} {
+		err := incomplete(p)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, not %q", p, err, want)
+		}
 	}
 }

@@ -74,7 +74,7 @@ Each RUN is a run directory, or the id of a run below ./` + store.RunsDir + `, o
 	c.Flags().StringVar(&f.kind, "kind", "", "`kind` of the nodes")
 	c.Flags().StringVar(&f.model, "model", "", "`file` of a model, in the place of runs")
 	c.Flags().StringVar(&f.host, "host", "", "`file` of what a node has")
-	c.Flags().StringVar(&f.drives, "drives", "", "`file` of what stands on its drives")
+	c.Flags().StringVar(&f.drives, "drives", "", "`file` that says which claims are on which drives")
 	c.Flags().StringVar(&f.namespace, "namespace", iofit.Namespace, "`namespace` of the models")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the ConfigMap, and ask no cluster")
 	f.Flags(c)
@@ -97,7 +97,7 @@ func (f *fitFlags) fleets(c *cobra.Command, dirs []string) error {
 	for _, dir := range dirs {
 		r, err := fleet.Read(dir)
 		if err != nil {
-			return fmt.Errorf("%w: of which kind are the nodes? --kind says it of runs", err)
+			return fmt.Errorf("%w: the kind of the nodes is not known: give --kind", err)
 		}
 		for _, n := range r.Nodes {
 			if n.State == fleet.Done {
@@ -129,7 +129,7 @@ func (f *fitFlags) fit(c *cobra.Command, kind string, runs []string) error {
 	if err != nil {
 		return err
 	}
-	var said [2]string
+	var texts [2]string
 	for i, file := range []string{f.host, f.drives} {
 		if file == "" {
 			continue
@@ -138,9 +138,9 @@ func (f *fitFlags) fit(c *cobra.Command, kind string, runs []string) error {
 		if err != nil {
 			return err
 		}
-		said[i] = string(read)
+		texts[i] = string(read)
 	}
-	host, drives := said[0], said[1]
+	host, drives := texts[0], texts[1]
 	m, err := iofit.ConfigMap(kind, text, host, drives)
 	if err != nil {
 		return err
@@ -184,12 +184,12 @@ func (f *fitFlags) fit(c *cobra.Command, kind string, runs []string) error {
 
 // isNode reports that a kind has less than the machine of its runs, whose host was scaled down. Of a model's file,
 // nothing is known of that machine but what its host says.
-func isNode(k *iofit.Kind, machine model.Host, said bool) error {
+func isNode(k *iofit.Kind, machine model.Host, given bool) error {
 	has := k.Host.Host
 	limited := has.Read != (result.Rate{}) || has.Write != (result.Rate{}) || has.IO != (result.Rate{})
 	less := has.CPUs < machine.CPUs || has.CPUs < has.Machine ||
 		float64(has.MemoryBytes) < 0.95*float64(machine.MemoryBytes)
-	if said || !limited && !less {
+	if given || !limited && !less {
 		return nil
 	}
 	write := fmt.Sprintf("cpus: %g, memory: %s", max(machine.CPUs, has.CPUs, has.Machine),
@@ -221,17 +221,17 @@ func describe(w io.Writer, k *iofit.Kind) {
 		Say(w, "    %s: %s  # %s", iofit.ClassAnnotation, name, does)
 	}
 	if len(k.Host.Drives) == 0 {
-		Say(w, "It has no drive, so that nothing is known of how pods share one: run the experiment devices on the nodes as "+
+		Say(w, "It has no drive, so it cannot predict how pods share one: run the experiment devices on the nodes as "+
 			"well, and fit both.")
 		return
 	}
 	Say(w, "and with the drive that their data is on:")
 	for _, d := range k.Host.Drives {
-		of := ""
+		device := ""
 		if d.Is.On != "" {
-			of = d.Is.On + ", "
+			device = d.Is.On + ", "
 		}
-		Say(w, "    %s: %s  # %s%s reads/s, %s writes/s", iofit.DriveAnnotation, d.Name, of,
+		Say(w, "    %s: %s  # %s%s reads/s, %s writes/s", iofit.DriveAnnotation, d.Name, device,
 			units.Compact(float64(d.Is.Read.IOPS)), units.Compact(float64(d.Is.Write.IOPS)))
 	}
 }

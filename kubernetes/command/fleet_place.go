@@ -96,7 +96,7 @@ func (f *placeFlags) run(c *cobra.Command, args []string) error {
 	if _, err := os.Stat(p.Dir); err == nil {
 		return fmt.Errorf("%s is there already", p.Dir)
 	}
-	if err := os.MkdirAll(p.Dir, 0o755); err != nil { //nolint:gosec // as other results are
+	if _, err := sudouser.MkdirAll(p.Dir, 0o755); err != nil {
 		return err
 	}
 	turns, failed := p.Run(c.Context())

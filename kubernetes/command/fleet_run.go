@@ -93,9 +93,7 @@ what there is. A node whose pod was killed goes on with its run. "fleet clean" e
 			flags.Bool(s.Without, false, s.Off)
 		}
 	}
-	_ = flags.MarkHidden("host") // as --no-limits was called
 	f.Flags(c)
-	takeOldFlags(c, map[string]string{"out": "output", "target": "precision"})
 	return c
 }
 
@@ -141,7 +139,7 @@ func (f *fleetRunFlags) run(c *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as other results are
+		if _, err := sudouser.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 		if err := r.Write(dir); err != nil {
@@ -168,7 +166,7 @@ func (f *fleetRunFlags) record(c *cobra.Command, args []string) (*fleet.Record, 
 	given := f.arguments(c)
 	if f.resume != "" {
 		if len(args) > 0 || f.nodes != "" || f.out != "" || len(given) > 0 {
-			return nil, "", errors.New("--resume goes on with a run as it was started: give nothing else with it")
+			return nil, "", errors.New("--resume goes on with a run as it was started: give no other flag")
 		}
 		r, err := fleet.ReadOwn(f.resume)
 		return r, f.resume, err
@@ -187,7 +185,7 @@ func (f *fleetRunFlags) record(c *cobra.Command, args []string) (*fleet.Record, 
 	}
 	r := &fleet.Record{
 		ID: fleet.NewID(args[0], time.Now()), Started: time.Now().UTC(), Experiment: args[0], Args: given,
-		Image: f.image, Namespace: f.namespace, Cordon: f.cordon,
+		Image: f.image, Namespace: f.namespace, Cordon: f.cordon, Disturb: f.disturb,
 		Parallel: f.parallel,
 	}
 	text, builtin := examples.Find(args[0])
@@ -222,30 +220,17 @@ func (f *fleetRunFlags) record(c *cobra.Command, args []string) (*fleet.Record, 
 
 // requests has a run's pods request what its scaled-down host has: of the experiment, or of the command line.
 func (f *fleetRunFlags) requests(c *cobra.Command, r *fleet.Record, e *experiment.Experiment) error {
-	noLimits, _ := c.Flags().GetBool("no-limits")
-	if noLimits || c.Flags().Lookup("host").Value.String() == "none" { // as --no-limits was called
-		return nil
+	var asked result.HostOverrides
+	if text := c.Flags().Lookup("host").Value.String(); text != "" {
+		var err error
+		if asked, err = experiment.ParseHost(text); err != nil {
+			return fmt.Errorf("--host %s: %w", text, err)
+		}
 	}
-	if e.Host != nil {
-		r.HostCPUs, r.HostMemory = e.Host.CPUs, e.Host.MemoryBytes
-	}
-	for _, key := range []string{"cpus", "memory"} {
-		flag := c.Flags().Lookup("host-" + key)
-		if !flag.Changed {
-			continue
-		}
-		var l result.Limits
-		if text := flag.Value.String(); text != "none" {
-			var err error
-			if l, err = experiment.ParseLimits("--"+flag.Name, "{"+key+": "+text+"}"); err != nil {
-				return err
-			}
-		}
-		if key == "cpus" {
-			r.HostCPUs = l.CPUs
-		} else {
-			r.HostMemory = l.MemoryBytes
-		}
+	asked.None, _ = c.Flags().GetBool("no-limits")
+	host := experiment.HostWith(e.Host, asked)
+	if host != nil {
+		r.HostCPUs, r.HostMemory = host.CPUs, host.MemoryBytes
 	}
 	return nil
 }
@@ -368,9 +353,9 @@ func fleetStatusCommand() *cobra.Command {
 }
 
 func fleetCleanCommand() *cobra.Command {
-	f, all := &fleetFlags{}, false
+	f, allRuns := &fleetFlags{}, false
 	c := &cobra.Command{
-		Use: "clean", Short: "End runs, and leave nothing of them on nodes", Args: cobra.NoArgs,
+		Use: "clean", Short: "End runs, and remove their files from nodes", Args: cobra.NoArgs,
 		Long: `End what is measured, have each node undo what runs left there ("plimsoll clean"), and
 remove what fleets have on nodes and in the cluster: Jobs, experiments, cordons. Results
 that were not taken are lost. Cleaning twice does no harm.
@@ -380,7 +365,7 @@ someone deleted. A node that is not ready is left as it is, and named.`,
 		Example: `  plimsoll-kubernetes fleet clean --run density-20261127-101500
   plimsoll-kubernetes fleet clean --all --nodes pool=databases`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if all == (f.run != "") {
+			if allRuns == (f.run != "") {
 				return errors.New("which runs? fleet clean --run ID ends one of those that fleet status names, and --all ends " +
 					"everyone's")
 			}
@@ -388,27 +373,27 @@ someone deleted. A node that is not ready is left as it is, and named.`,
 			if err != nil {
 				return err
 			}
-			var more []string
+			var named []string
 			if f.nodes != "" {
 				nodes, err := client.CoreV1().Nodes().List(c.Context(), metav1.ListOptions{LabelSelector: f.nodes})
 				if err != nil {
 					return fmt.Errorf("read nodes: %w", err)
 				}
 				for i := range nodes.Items {
-					more = append(more, nodes.Items[i].Name)
+					named = append(named, nodes.Items[i].Name)
 				}
 			}
-			err = fleet.Clean(c.Context(), client, f.namespace, f.run, f.image, more, func(format string, args ...any) {
+			err = fleet.Clean(c.Context(), client, f.namespace, f.run, f.image, named, func(format string, args ...any) {
 				Say(c.OutOrStdout(), format, args...)
 			})
 			if err == nil {
-				fmt.Fprintln(c.OutOrStdout(), "Nothing of fleets is left.")
+				fmt.Fprintln(c.OutOrStdout(), "No fleet has left files or objects.")
 			}
 			return err
 		},
 	}
 	c.Flags().StringVar(&f.nodes, "nodes", "", "`selector` of more nodes to clean")
-	c.Flags().BoolVar(&all, "all", false, "end all runs, of other users too")
+	c.Flags().BoolVar(&allRuns, "all", false, "end all runs, of other users too")
 	c.Flags().StringVar(&f.image, "image", image(), "`image` for those")
 	f.add(c)
 	return c

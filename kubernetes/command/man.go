@@ -2,12 +2,13 @@ package command
 
 import (
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/cli/manpage"
+	"plimsoll/internal/state/sudouser"
 )
 
 // manCommand is for whoever packages plimsoll-kubernetes.
@@ -18,13 +19,13 @@ func manCommand(version string) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := os.MkdirAll(args[0], 0o755)
+			_, err := sudouser.MkdirAll(args[0], 0o755)
 			if err != nil {
 				return err
 			}
 			for _, p := range manpage.Pages(cmd.Root(), version) {
-				err := os.WriteFile(filepath.Join(args[0], p.Name), []byte(p.Text), 0o644)
-				if err != nil {
+				write := func(w io.Writer) error { _, err := io.WriteString(w, p.Text); return err }
+				if err := sudouser.Replace(filepath.Join(args[0], p.Name), write); err != nil {
 					return fmt.Errorf("write the manual page %s: %w", p.Name, err)
 				}
 			}

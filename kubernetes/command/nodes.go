@@ -27,7 +27,7 @@ func nodesCommand() *cobra.Command {
 		Short: "Show how much of each node and drive is free",
 		Long: `Read nodes, pods with a class and the models of their kinds. It prints what those on each node do
 together, and which share of its processors and of each drive they leave free.
-All is by the model: nothing is measured.`,
+All numbers are predictions of the model.`,
 		Example: `  plimsoll-kubernetes nodes --nodes pool=databases`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -59,7 +59,7 @@ All is by the model: nothing is measured.`,
 
 // headroom returns what is free on nodes, a row for each drive.
 func headroom(state *replan.State, kinds map[string]*iofit.Kind) report.Answer {
-	t := section.Table{Columns: []section.Column{{Head: "node", Text: true}, {Head: "kind", Text: true},
+	table := section.Table{Columns: []section.Column{{Head: "node", Text: true}, {Head: "kind", Text: true},
 		{Head: "pods", Means: "with a class that the model knows"},
 		{Head: "ops/s", Means: "operations a second of all of them, predicted"},
 		{Head: "processors free"}, {Head: "drive", Text: true}, {Head: "drive free"},
@@ -72,51 +72,51 @@ func headroom(state *replan.State, kinds map[string]*iofit.Kind) report.Answer {
 	}
 	slices.SortFunc(state.Nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	unsaid := 0
-	for _, n := range state.Nodes {
-		name, of := printable.Line(n.Name), printable.Line(iofit.KindOf(n))
-		kind := kinds[iofit.KindOf(n)]
+	for _, node := range state.Nodes {
+		name, kindName := printable.Line(node.Name), printable.Line(iofit.KindOf(node))
+		kind := kinds[iofit.KindOf(node)]
 		if kind == nil {
 			unsaid++
-			t.Rows = append(t.Rows, unknown("there is no model of its kind", section.Text(name), section.Text(cmp.Or(of, "-")),
-				section.Cell{}))
+			table.Rows = append(table.Rows, unknown("there is no model of its kind", section.Text(name),
+				section.Text(cmp.Or(kindName, "-")), section.Cell{}))
 			continue
 		}
-		there := iofit.OnNode(n, kind, slices.Values(pods[n.Name]), state.Claims, func(string) bool { return true })
-		count, rate, uses, err := kind.Uses(there)
-		cells := []section.Cell{section.Text(name), section.Text(of), section.Count.Cell(float64(count))}
+		standing := iofit.OnNode(node, kind, slices.Values(pods[node.Name]), state.Claims, func(string) bool { return true })
+		count, rate, uses, err := kind.Uses(standing)
+		cells := []section.Cell{section.Text(name), section.Text(kindName), section.Count.Cell(float64(count))}
 		held := section.Text("not held")
-		if iofit.Holds(n, slices.Values(pods[n.Name])) {
+		if iofit.Holds(node, slices.Values(pods[node.Name])) {
 			held.Text = "held"
 		}
 		if err != nil {
 			unsaid++
-			t.Rows = append(t.Rows, unknown(err.Error(), cells...))
+			table.Rows = append(table.Rows, unknown(err.Error(), cells...))
 			continue
 		}
 		free := func(is func(model.Use) bool) float64 {
-			most := 0.0
+			largest := 0.0
 			for _, u := range uses {
 				if is(u) {
-					most = max(most, float64(u.Share))
+					largest = max(largest, float64(u.Share))
 				}
 			}
-			return max(0, 1-most)
+			return max(0, 1-largest)
 		}
 		cells = append(cells, section.Count.Cell(rate),
 			share(free(func(u model.Use) bool { return u.Resource == model.Processors })))
 		for _, d := range kind.Host.Drives {
 			left := free(func(u model.Use) bool { return u.Name == d.Name })
-			t.Rows = append(t.Rows, section.Row{Warn: left == 0, Cells: append(slices.Clone(cells), section.Text(d.Name),
+			table.Rows = append(table.Rows, section.Row{Warn: left == 0, Cells: append(slices.Clone(cells), section.Text(d.Name),
 				share(left), held)})
 		}
 		if len(kind.Host.Drives) == 0 {
-			t.Rows = append(t.Rows, section.Row{Cells: append(cells, section.Text("-"), section.Cell{}, held)})
+			table.Rows = append(table.Rows, section.Row{Cells: append(cells, section.Text("-"), section.Cell{}, held)})
 		}
 	}
 	a := report.Answer{Verdict: plural.Count(len(state.Nodes), "node") + ".", Sections: []*section.Section{{
-		Title: "What is free, by the model", Tables: []section.Table{t}}}}
+		Title: "What is free, by the model", Tables: []section.Table{table}}}}
 	if unsaid > 0 {
-		a.Verdict = fmt.Sprintf("%s, of which nobody can say it of %d.", plural.Count(len(state.Nodes), "node"), unsaid)
+		a.Verdict = fmt.Sprintf("%s; for %d of them it is not known.", plural.Count(len(state.Nodes), "node"), unsaid)
 	}
 	return a
 }

@@ -63,7 +63,7 @@ func TestHeadroom(t *testing.T) {
 			t.Errorf("%q is none of %v:\n%s", want, rows, out.String())
 		}
 	}
-	if !strings.Contains(a.Verdict, "4 nodes, of which nobody can say it of 2") {
+	if !strings.Contains(a.Verdict, "4 nodes; for 2 of them it is not known") {
 		t.Error(a.Verdict)
 	}
 	for row := range rows {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"time"
 
@@ -29,7 +30,8 @@ type planFlags struct {
 	moves                             int
 	headroom                          float64
 	longest                           time.Duration
-	moveLocal                         bool
+	moveLocal, deleteLocalData        bool
+	schedulerConfig                   string
 	rules                             replan.NewRules
 
 	evict   bool
@@ -40,21 +42,24 @@ func planCommand(rules replan.NewRules) *cobra.Command {
 	f := &planFlags{rules: rules}
 	c := &cobra.Command{
 		Use:   "plan",
-		Short: "Say which pods would better stand on other nodes",
+		Short: "Show which pods would do better on other nodes",
 		Long: `Read nodes, pods with a class and the models of their kinds, and plan on which node each
 pod had better run, as "plimsoll plan" does. It prints what each would do, which limits are
 kept, and the moves that lead there, in an order that breaks no limit on the way. Nothing is moved or
 evicted without --evict.
 
-Each move is one that kube-scheduler would make: requests, affinity, taints, topology spread and
-volumes are kept. Pods with data on a drive of their node stay, and so do those that a
-PodDisruptionBudget keeps.
+Each move is one that the pod's scheduler would make: requests, affinity, taints, topology spread,
+volumes and IOFit are kept. Pods with data on their node stay, on emptyDir, too, and so do those
+that a PodDisruptionBudget keeps.
 
 With --evict it makes the moves by the Eviction API, so that PodDisruptionBudgets hold. It evicts
 a pod, waits until the pod that its controller makes instead is Ready, says on which node the
 scheduler put that, and goes on. Pods without a controller, of Jobs and of the cluster itself
-stay. It stops when the cluster is no longer what the plan is of; an interrupt ends it, and it
-says what was moved and what was not. It fails unless all moves are made.`,
+stay, and those that another scheduler places than one with IOFit. It stops when the cluster is
+no longer what the plan is of; an interrupt ends it, and it says what was moved and what was not.
+It fails unless all moves are made.
+
+It also fails where a pod has no node in the plan, or breaks a limit on it.`,
 		Example: `  plimsoll-kubernetes plan --moves 5
   plimsoll-kubernetes plan --nodes pool=databases --html plan.html
   plimsoll-kubernetes plan --moves 5 --evict --dry-run
@@ -66,6 +71,10 @@ says what was moved and what was not. It fails unless all moves are made.`,
 	c.Flags().StringVar(&f.nodes, "nodes", "", "`selector` of nodes, such as pool=databases; all without")
 	c.Flags().BoolVar(&f.moveLocal, "move-local", false, "move pods with data on a drive of their node, too: the data is "+
 		"yours to copy")
+	c.Flags().BoolVar(&f.deleteLocalData, "delete-local-data", false, "move pods, too, whose data on emptyDir, ephemeral "+
+		"claims or hostPath is lost by that")
+	c.Flags().StringVar(&f.schedulerConfig, "scheduler-config", "", "`file` of the schedulers that have IOFit, as "+
+		"kube-scheduler --config has it; that of the chart without")
 	c.Flags().StringVar(&f.objective, "objective", string(placement.Throughput), "`what` the plan is for: throughput, "+
 		"hosts, p99 or fairness")
 	c.Flags().Var(field.Flag(field.Count(0, math.MaxInt), &f.moves), "moves",
@@ -88,7 +97,6 @@ says what was moved and what was not. It fails unless all moves are made.`,
 	c.Flags().Var(field.Flag(field.Duration(1, math.MaxInt64), &f.evictor.Ready), "evict-ready",
 		"`longest` that a new pod may take until it is Ready")
 	f.Flags(c)
-	takeOldFlags(c, map[string]string{"page": "html", "time": "budget"})
 	return c
 }
 
@@ -105,7 +113,7 @@ func (f *planFlags) run(c *cobra.Command, _ []string) error {
 	}
 	for _, name := range []string{"dry-run", "evict-at-once", "evict-retry", "evict-ready"} {
 		if c.Flags().Changed(name) && !f.evict {
-			return fmt.Errorf("--%s is of evictions: give --evict, too", name)
+			return fmt.Errorf("--%s works with --evict only", name)
 		}
 	}
 	if f.evict && f.moveLocal {
@@ -120,38 +128,62 @@ func (f *planFlags) run(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	what, err := replan.Read(c.Context(), client, f.namespace, replan.State{Selector: nodes, MoveLocal: f.moveLocal,
-		Evict: f.evict}, f.rules)
+	state := replan.State{Selector: nodes, MoveLocal: f.moveLocal, Evict: f.evict, DeleteLocalData: f.deleteLocalData}
+	if f.schedulerConfig != "" {
+		if state.SchedulerConfig, err = os.ReadFile(f.schedulerConfig); err != nil {
+			return fmt.Errorf("--scheduler-config: %w", err)
+		}
+	}
+	cluster, err := replan.Read(c.Context(), client, f.namespace, state, f.rules)
 	if err != nil {
 		return err
 	}
-	what.Fleet.Objective, what.Fleet.MostMoves, what.Fleet.Headroom = objective, f.moves, f.headroom
-	end := time.Now().Add(f.longest)
-	plan, err := what.Plan(placement.Options{Seed: 1,
-		Stop: func() bool { return time.Now().After(end) || c.Context().Err() != nil }})
+	cluster.Fleet.Objective, cluster.Fleet.MostMoves, cluster.Fleet.Headroom = objective, f.moves, f.headroom
+	spent := placement.Within(f.longest)
+	plan, err := cluster.Plan(placement.Options{Seed: 1, Spent: func() float64 {
+		if c.Context().Err() != nil {
+			return 1
+		}
+		return spent()
+	}})
 	if err != nil {
 		return err
 	}
 	answer := report.Answer{Kind: "plan of the cluster", Title: "Which pod on which node", Verdict: plan.Verdict(),
-		Meta: slices.Concat([]string{"predicted by models, not measured"}, what.Left, what.Stay), Sections: plan.Sections()}
+		Meta:     slices.Concat([]string{"predicted by models, not measured"}, cluster.Left, cluster.Stay),
+		Sections: plan.Sections()}
 	if f.page != "" {
 		page := func(w io.Writer) error { return report.AnswerHTML(w, answer, c.Root().Version) }
 		if err := sudouser.Replace(f.page, page); err != nil {
 			return fmt.Errorf("write the page: %w", err)
 		}
 	}
-	for _, left := range what.Left {
+	for _, left := range cluster.Left {
 		Say(c.ErrOrStderr(), "Left out: %s", left)
 	}
-	for _, stay := range what.Stay {
+	for _, stay := range cluster.Stay {
 		Say(c.ErrOrStderr(), "Stays: %s", stay)
 	}
-	err = report.AnswerText(c.OutOrStdout(), answer, len(plan.Left) > 0, terminal(c))
-	if err != nil || !f.evict {
+	if err := report.AnswerText(c.OutOrStdout(), answer, !plan.Complete(), terminal(c)); err != nil {
 		return err
 	}
-	f.evictor.Client, f.evictor.Pods, f.evictor.Budgets = client, what.State().Live, what.State().Budgets
-	return evictAll(c.Context(), c.OutOrStdout(), &f.evictor, what.Moves(plan))
+	var moves error
+	if f.evict {
+		f.evictor.Client, f.evictor.Pods, f.evictor.Budgets = client, cluster.State().Live, cluster.State().Budgets
+		moves = evictAll(c.Context(), c.OutOrStdout(), &f.evictor, cluster.Moves(plan))
+	}
+	return errors.Join(moves, incomplete(plan))
+}
+
+// incomplete says what pods of a plan lack where it leads; nil for nothing.
+func incomplete(p *placement.Plan) error {
+	switch {
+	case len(p.Left) > 0:
+		return errors.New("not every pod has a node in the plan")
+	case !p.Complete():
+		return errors.New("not every pod keeps its limits in the plan")
+	}
+	return nil
 }
 
 // evictAll makes moves, and says of each how it ended. The error says how many are not made.
@@ -172,7 +204,7 @@ func evictAll(ctx context.Context, out io.Writer, e *evict.Evictor, moves []repl
 	}
 	switch {
 	case len(moves) == 0:
-		Say(out, "Nothing to evict: the plan moves no pod from one node to another.")
+		Say(out, "No pod to evict: the plan moves none to another node.")
 	case made < len(moves):
 		return fmt.Errorf("%d of %s %s not made", len(moves)-made, plural.Count(len(moves), "move"),
 			plural.Choose(len(moves)-made, "is", "are"))

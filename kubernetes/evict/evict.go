@@ -119,11 +119,11 @@ func (e *Evictor) Allowed(ctx context.Context, moves []replan.PodMove) error {
 type run struct {
 	*Evictor
 
-	moves []replan.PodMove
-	now   map[*corev1.Pod]*corev1.Pod // pods that were made instead of those that the plan saw
-	full  map[string]string           // nodes that a pod was to leave and did not, and its name
-	all   []Outcome
-	stop  string // why no other move begins
+	moves    []replan.PodMove
+	now      map[*corev1.Pod]*corev1.Pod // pods that were made instead of those that the plan saw
+	full     map[string]string           // nodes that a pod was to leave and did not, and its name
+	outcomes []Outcome
+	stop     string // why no other move begins
 }
 
 // finished is a move that ended, by its number.
@@ -150,7 +150,7 @@ func (e *Evictor) Run(ctx context.Context, moves []replan.PodMove) []Outcome {
 			i++
 		}
 		if len(moving) == 0 {
-			return r.all
+			return r.outcomes
 		}
 		f := <-ends
 		delete(moving, f.i)
@@ -191,7 +191,7 @@ func (r *run) leave(ctx context.Context, m replan.PodMove) string {
 	case m.Breaks != "":
 		return "a limit would break on the way: " + m.Breaks
 	case p.Spec.NodeName != m.From:
-		return fmt.Sprintf("it stands on %s until an earlier move is made", p.Spec.NodeName)
+		return fmt.Sprintf("it is on %s until an earlier move is made", p.Spec.NodeName)
 	case r.full[m.To] != "":
 		return fmt.Sprintf("it needs the room on %s of pod %s, which did not leave", m.To, r.full[m.To])
 	}
@@ -221,7 +221,7 @@ func (r *run) end(o Outcome) {
 	case Refused, Left, Changed:
 		r.full[o.From] = name(o.Pod)
 	}
-	r.all = append(r.all, o)
+	r.outcomes = append(r.outcomes, o)
 	if r.Say != nil {
 		r.Say(o)
 	}
@@ -239,9 +239,16 @@ func (e *Evictor) move(ctx context.Context, m replan.PodMove, p *corev1.Pod) Out
 		o.Verdict, o.Why = Failed, err.Error()
 		return o
 	}
-	known := map[types.UID]bool{}
+	known, marked := map[types.UID]bool{}, ""
 	for i := range before.Items {
 		known[before.Items[i].UID] = true
+		if before.Items[i].UID == p.UID {
+			marked = replan.NotEvicted(&before.Items[i])
+		}
+	}
+	if marked != "" { // since the plan was made
+		o.Verdict, o.Why = Left, marked
+		return o
 	}
 	if !known[p.UID] {
 		o.Verdict, o.Why = Changed, "it is gone since the plan was made"
@@ -302,10 +309,10 @@ func (e *Evictor) evict(ctx context.Context, p *corev1.Pod) (Verdict, string) {
 
 // budget returns what refused an eviction: the names of the pod's budgets, and what the API server says of them.
 func (e *Evictor) budget(p *corev1.Pod, refused error) string {
-	said := refused.Error()
+	message := refused.Error()
 	var status apierrors.APIStatus
 	if !errors.As(refused, &status) || status.Status().Details == nil {
-		return said
+		return message
 	}
 	for _, c := range status.Status().Details.Causes {
 		if c.Type != policyv1.DisruptionBudgetCause {
@@ -321,7 +328,7 @@ func (e *Evictor) budget(p *corev1.Pod, refused error) string {
 		}
 		return fmt.Sprintf("PodDisruptionBudget %s allows no eviction now: %s", plural.And(names), c.Message)
 	}
-	return said
+	return message
 }
 
 // await waits until an evicted pod is gone and the one that its controller made instead is Ready. It returns that one,
@@ -371,22 +378,22 @@ func ready(p *corev1.Pod) bool {
 
 // reason returns what a pod says of why it is not Ready, and where it is.
 func reason(p *corev1.Pod) string {
-	var all []string
+	var reasons []string
 	if p.Spec.NodeName != "" {
-		all = append(all, "on "+p.Spec.NodeName)
+		reasons = append(reasons, "on "+p.Spec.NodeName)
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			all = append(all, c.Message)
+			reasons = append(reasons, c.Message)
 		}
 	}
 	for i := range p.Status.ContainerStatuses {
 		if w := p.Status.ContainerStatuses[i].State.Waiting; w != nil {
-			all = append(all, strings.TrimSpace(w.Reason+" "+w.Message))
+			reasons = append(reasons, strings.TrimSpace(w.Reason+" "+w.Message))
 		}
 	}
-	if len(all) == 0 {
+	if len(reasons) == 0 {
 		return ""
 	}
-	return ", " + strings.Join(all, ", ")
+	return ", " + strings.Join(reasons, ", ")
 }

@@ -243,6 +243,20 @@ func TestChangedPodsStay(t *testing.T) {
 	}, replaced, alone, raced)
 }
 
+// A pod that was marked since the plan was made is not evicted.
+func TestMarkedPodsStay(t *testing.T) {
+	seen := pod("a", "orders", "s1")
+	now := seen.DeepCopy()
+	now.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": "true"}
+	in(t, func(c *cluster) {
+		lines := c.ends(c.t.Context(), []replan.PodMove{move(seen, "f1")}, Left)
+		c.says(lines[0], "karpenter.sh/do-not-disrupt")
+		if len(c.asked) > 0 {
+			t.Errorf("%q were asked to go", c.asked)
+		}
+	}, now)
+}
+
 // A pod that lands on another node than planned takes the place of an equal one, or ends the moves.
 func TestPodsThatLandOnOtherNodes(t *testing.T) {
 	a, b := pod("a", "orders", "s1"), pod("b", "orders", "s1")

@@ -6,11 +6,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"plimsoll/internal/lab/tarball"
+	"plimsoll/internal/testkit/runtest"
+	"plimsoll/kubernetes/node"
 )
 
 // Containers that a cluster gives to each pod, such as those of a service mesh, say nothing of a node's run: they
@@ -79,5 +85,44 @@ func TestAttackRecordOfAnotherUser(t *testing.T) {
 		if _, err := Read(dir); err != nil { // what was measured is anybody's to read
 			t.Errorf("%q: %v", says, err)
 		}
+	}
+}
+
+// Under sudo, results are taken with the rights of the user behind it: they belong to that user, and a link in the
+// place of their directory leads into none of root's.
+func TestAttackResultsUnderSudo(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root has more rights than the user behind sudo")
+	}
+	const uid = 12345
+	source, above := t.TempDir(), t.TempDir()
+	stored(t, source, node.RunName, runtest.Tell(t, "stack raw: loop(size=1GiB)\nworkload RR randread\nRR raw 1000"))
+	hers, precious := filepath.Join(above, "hers"), filepath.Join(above, "precious")
+	link := filepath.Join(hers, "link")
+	err := errors.Join(os.Chmod(filepath.Dir(above), 0o711), os.Mkdir(hers, 0o755), os.Chown(hers, uid, uid),
+		os.Mkdir(precious, 0o755), os.Symlink(precious, link))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SUDO_UID", strconv.Itoa(uid))
+	t.Setenv("SUDO_GID", strconv.Itoa(uid))
+	take := func(dir string) error {
+		c := &Collector{Record: &Record{ID: "x"}, Dir: dir,
+			exec: func(_ context.Context, _ string, out io.Writer, _ ...string) error {
+				return tarball.Pack(out, filepath.Join(source, node.RunName))
+			}}
+		return c.fetch(t.Context(), "a", "pod")
+	}
+	if err := take(hers); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(filepath.Join(hers, "a", "run.json")); err != nil {
+		t.Error(err)
+	} else if owner := info.Sys().(*syscall.Stat_t).Uid; owner != uid {
+		t.Errorf("the results belong to user %d", owner)
+	}
+	err = take(link)
+	if entries, _ := os.ReadDir(precious); err == nil || len(entries) > 0 {
+		t.Errorf("root's directory has %v, %v", entries, err)
 	}
 }

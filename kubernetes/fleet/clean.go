@@ -32,13 +32,13 @@ type Job struct {
 }
 
 // Jobs returns the nodes that are measured, or were and keep their results: of one run, or of all with "".
-func Jobs(ctx context.Context, client kubernetes.Interface, namespace, run string) (all []Job, err error) {
-	by := appLabel
+func Jobs(ctx context.Context, client kubernetes.Interface, namespace, run string) (jobs []Job, err error) {
+	selector := appLabel
 	if run != "" {
-		by += "," + RunLabel + "=" + run
+		selector += "," + RunLabel + "=" + run
 	}
 	c := Collector{Record: &Record{Namespace: namespace}, client: client}
-	found, err := c.look(ctx, by)
+	found, err := c.look(ctx, selector)
 	if err != nil {
 		return nil, fmt.Errorf("read Jobs of fleets: %w", err)
 	}
@@ -48,16 +48,16 @@ func Jobs(ctx context.Context, client kubernetes.Interface, namespace, run strin
 			image: s.job.Spec.Template.Spec.Containers[0].Image,
 		}
 		j.judge(s)
-		all = append(all, j)
+		jobs = append(jobs, j)
 	}
-	return all, nil
+	return jobs, nil
 }
 
 // Clean ends the measurements of a run, or of all runs with "", has each of their nodes undo
 // what was left there, and removes what fleets made in the cluster. Results that were not
 // taken are lost. More nodes can be named, which have no Job: they are cleaned with an image.
 // It says of each node how that went.
-func Clean(ctx context.Context, client kubernetes.Interface, namespace, run, image string, more []string,
+func Clean(ctx context.Context, client kubernetes.Interface, namespace, run, image string, nodeNames []string,
 	tell func(format string, args ...any),
 ) error {
 	jobs, err := Jobs(ctx, client, namespace, run)
@@ -72,12 +72,12 @@ func Clean(ctx context.Context, client kubernetes.Interface, namespace, run, ima
 	for i := range nodes.Items {
 		able[nodes.Items[i].Name] = ready(&nodes.Items[i])
 	}
-	images, of := map[string]string{}, map[string]*batchv1.Job{}
-	for _, name := range more {
+	images, nodeJobs := map[string]string{}, map[string]*batchv1.Job{}
+	for _, name := range nodeNames {
 		images[name] = image
 	}
 	for _, j := range jobs {
-		images[j.Name], of[j.Name] = j.image, j.job
+		images[j.Name], nodeJobs[j.Name] = j.image, j.job
 	}
 	r := Record{ID: "clean", Namespace: namespace}
 	if run != "" {
@@ -90,7 +90,7 @@ func Clean(ctx context.Context, client kubernetes.Interface, namespace, run, ima
 		group.Go(func() {
 			r := r
 			r.Image = image
-			err := r.cleanNode(ctx, client, name, of[name], able[name])
+			err := r.cleanNode(ctx, client, name, nodeJobs[name], able[name])
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -167,11 +167,11 @@ func cleaned(ctx context.Context, client kubernetes.Interface, namespace, name s
 	c := Collector{Record: &Record{Namespace: namespace}, client: client}
 	var last seen
 	err := wait.PollUntilContextTimeout(ctx, time.Second, longestClean, true, func(ctx context.Context) (bool, error) {
-		all, err := c.look(ctx, appLabel)
+		byNode, err := c.look(ctx, appLabel)
 		if err != nil {
 			return false, nil //nolint:nilerr // the API server may be away for a while
 		}
-		last = all[name]
+		last = byNode[name]
 		return last.job == nil || last.has(batchv1.JobComplete) || last.has(batchv1.JobFailed), nil
 	})
 	switch {
@@ -200,12 +200,12 @@ func release(ctx context.Context, client kubernetes.Interface, namespace, run st
 			problems = append(problems, uncordon(ctx, client, n.Name, by))
 		}
 	}
-	of := RunLabel
+	selector := RunLabel
 	if run != "" {
-		of += "=" + run
+		selector += "=" + run
 	}
 	maps := client.CoreV1().ConfigMaps(namespace)
-	found, err := maps.List(ctx, metav1.ListOptions{LabelSelector: of})
+	found, err := maps.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return errors.Join(append(problems, err)...)
 	}

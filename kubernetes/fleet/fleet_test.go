@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -10,8 +11,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/fake"
+	ktesting "k8s.io/client-go/testing"
 )
 
 // A Job's name locks its node: it is one that Jobs may have, and no two nodes share it.
@@ -70,7 +73,8 @@ func TestCheckArgs(t *testing.T) {
 			t.Errorf("--on %q was taken", o)
 		}
 	}
-	all := []string{"--destroy=/dev/a", "--on=/dev/b", "--state=/c", "--out=/d", "-o", "--", "e", "--=", "--keep-data=0"}
+	all := []string{"--destroy=/dev/a", "--on=/dev/b", "--state=/c", "--output=/d", "-o", "--", "e", "--=",
+		"--keep-data=0"}
 	err = CheckArgs(all)
 	for _, a := range all {
 		_, value, _ := strings.Cut(a, "=")
@@ -97,7 +101,7 @@ func TestChoose(t *testing.T) {
 		aNode("e", "big", corev1.ConditionTrue), aNode("f", "big", corev1.ConditionTrue),
 	}
 	nodes = append(nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
-	chosen, left, err := Choose(nodes, map[string]string{"e": "it is of the control plane"}, "pool=db", 2)
+	chosen, left, err := Choose(nodes, map[string]string{"e": "it belongs to the control plane"}, "pool=db", 2)
 	var names []string
 	for _, n := range chosen {
 		names = append(names, n.Name+" "+n.Kind)
@@ -106,7 +110,7 @@ func TestChoose(t *testing.T) {
 		t.Errorf("%v, %v", names, err)
 	}
 	if len(left) != 3 || left[0] != "node a is not ready" ||
-		!strings.HasPrefix(left[1], "node e: it is of the control plane (--disturb") ||
+		!strings.HasPrefix(left[1], "node e: it belongs to the control plane (--disturb") ||
 		left[2] != "1 more node of kind big: 2 of the kind are measured" {
 		t.Errorf("%q", left)
 	}
@@ -156,6 +160,12 @@ func TestNodesAreMeasuredInTurn(t *testing.T) {
 		r.Nodes = append(r.Nodes, Node{Name: name, Kind: name[:1], State: Queued})
 	}
 	client := fake.NewClientset()
+	for _, n := range r.Nodes {
+		is := aNode(n.Name, n.Kind, corev1.ConditionTrue)
+		if err := client.Tracker().Add(&is); err != nil {
+			t.Fatal(err)
+		}
+	}
 	c := &Collector{Record: r, Dir: t.TempDir(), client: client}
 	jobs := func() string {
 		if err := c.start(t.Context()); err != nil {
@@ -191,6 +201,153 @@ func TestNodesAreMeasuredInTurn(t *testing.T) {
 	}
 	if read, err := Read(c.Dir); err != nil || read.Nodes[3].State != Waiting {
 		t.Errorf("%+v, %v", read, err)
+	}
+}
+
+// inTurn is a run of nodes of one kind, measured one after the other, whose clock is the test's.
+func inTurn(t *testing.T, now *time.Time, nodes ...corev1.Node) (*Collector, *fake.Clientset) {
+	t.Helper()
+	r := &Record{ID: "x-1", Namespace: Namespace, Experiment: "density", Cordon: true}
+	client := fake.NewClientset()
+	for i := range nodes {
+		r.Nodes = append(r.Nodes, Node{Name: nodes[i].Name, Kind: "a", State: Queued})
+		if err := client.Tracker().Add(&nodes[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &Collector{Record: r, Dir: t.TempDir(), client: client, Tell: t.Logf, last: map[string]string{},
+		since: map[string]time.Time{}, now: func() time.Time { return *now }}, client
+}
+
+// step goes on once, as Run does.
+func (c *Collector) step(t *testing.T) {
+	t.Helper()
+	seen, err := c.look(t.Context(), RunLabel+"="+c.ID)
+	if err == nil {
+		err = c.take(t.Context(), seen)
+	}
+	if err == nil {
+		err = c.start(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A node is cordoned before it has a Job, again where someone takes that back, and no longer once the run lets it go.
+func TestCordonsComeFirstAndEnd(t *testing.T) {
+	now := time.Unix(0, 0)
+	c, client := inTurn(t, &now, aNode("a1", "a", corev1.ConditionTrue), aNode("a2", "a", corev1.ConditionTrue))
+	state := func() (cordoned string, jobs int) {
+		t.Helper()
+		nodes, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range nodes.Items {
+			if nodes.Items[i].Spec.Unschedulable {
+				cordoned += nodes.Items[i].Name
+			}
+		}
+		all, err := client.BatchV1().Jobs(Namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cordoned, len(all.Items)
+	}
+	is := func(when, cordoned string, jobs int) {
+		t.Helper()
+		if got, n := state(); got != cordoned || n != jobs {
+			t.Errorf("%s: %q is cordoned with %d Jobs, and not %q with %d", when, got, n, cordoned, jobs)
+		}
+	}
+	refuse := true
+	client.PrependReactor("patch", "nodes", func(ktesting.Action) (bool, runtime.Object, error) {
+		return refuse, nil, errors.New("no answer")
+	})
+	if err := c.start(t.Context()); err == nil {
+		t.Error("it does not say that nothing was cordoned")
+	}
+	is("the cordon failed", "", 0)
+	refuse = false
+	c.step(t)
+	is("at the second try", "a1", 1)
+	if err := uncordon(t.Context(), client, "a1", c.ID); err != nil {
+		t.Fatal(err)
+	}
+	is("someone takes it back", "", 1)
+	c.step(t)
+	is("at the next look", "a1", 1)
+	// Its Job is deleted before anything ran: the next node's turn.
+	if err := client.BatchV1().Jobs(Namespace).Delete(t.Context(), jobName("a1"), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.step(t)
+	is("the Job was deleted", "a2", 1)
+	client.PrependReactor("create", "jobs", func(ktesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("no answer")
+	})
+	if err := client.BatchV1().Jobs(Namespace).Delete(t.Context(), jobName("a2"), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.Nodes[1].State = Queued
+	if err := c.start(t.Context()); err == nil {
+		t.Error("it does not say that there is no Job")
+	}
+	is("there is no Job", "a2", 0)
+	c.release(t.Context())
+	is("the command ended", "", 0)
+}
+
+// A node that dies, or whose pod never starts, is given up after a while, and the next of its kind is measured. One
+// that has got busy is left out.
+func TestDeadNodesBlockNoOthers(t *testing.T) {
+	now := time.Unix(0, 0)
+	c, client := inTurn(t, &now, aNode("a1", "a", corev1.ConditionTrue), aNode("a2", "a", corev1.ConditionTrue),
+		aNode("a3", "a", corev1.ConditionTrue), aNode("a4", "a", corev1.ConditionTrue))
+	states := func(when, want string) {
+		t.Helper()
+		var got []string
+		for _, n := range c.Nodes {
+			got = append(got, string(n.State))
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%s: %s, and not %s: %+v", when, text, want, c.Nodes)
+		}
+	}
+	c.step(t)
+	states("at first", "waiting queued queued queued")
+	dead := aNode("a1", "a", corev1.ConditionUnknown)
+	if err := client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"), &dead, ""); err != nil {
+		t.Fatal(err)
+	}
+	c.step(t)
+	now = now.Add(longestAway - time.Second)
+	c.step(t)
+	states("for a while", "waiting queued queued queued")
+	now = now.Add(time.Second)
+	database := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db",
+		OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Controller: new(true)}}},
+		Spec: corev1.PodSpec{NodeName: "a2"}}
+	if err := client.Tracker().Add(&database); err != nil {
+		t.Fatal(err)
+	}
+	c.step(t)
+	states("too long", "failed failed waiting queued")
+	if why := c.Nodes[0].Reason; why != "for 10m0s, the node is not ready" {
+		t.Error(why)
+	}
+	if why := c.Nodes[1].Reason; !strings.Contains(why, "shop/db") {
+		t.Error(why)
+	}
+	if err := client.CoreV1().Nodes().Delete(t.Context(), "a3", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.step(t)
+	states("scaled down", "failed failed failed waiting")
+	jobs, err := client.BatchV1().Jobs(Namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(jobs.Items) != 1 || jobs.Items[0].Annotations[NodeAnnotation] != "a4" {
+		t.Errorf("%v, %v", jobs, err)
 	}
 }
 
@@ -237,7 +394,8 @@ func TestReadKnowsTheExperiment(t *testing.T) {
 		if err := (&Record{ID: "x-1", Namespace: Namespace, Experiment: name}).Write(dir); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "there is none of that name") {
+		if _, err := Read(dir); err == nil ||
+			!strings.Contains(err.Error(), "there is no experiment and no file of that name") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

@@ -49,10 +49,10 @@ const experimentDir = "/experiment"
 // names are labels of DNS: what a node's name has otherwise is left out, and a hash of all of
 // it appended.
 func jobName(node string) string {
-	const most = 63 - len("plimsoll-")
-	if name := strings.ReplaceAll(node, ".", "-"); name != node || len(name) > most {
+	const limit = 63 - len("plimsoll-")
+	if name := strings.ReplaceAll(node, ".", "-"); name != node || len(name) > limit {
 		hash := sha256.Sum256([]byte(node))
-		node = strings.TrimRight(name[:min(len(name), most-17)], "-") + "-" + hex.EncodeToString(hash[:8])
+		node = strings.TrimRight(name[:min(len(name), limit-17)], "-") + "-" + hex.EncodeToString(hash[:8])
 	}
 	return "plimsoll-" + node
 }

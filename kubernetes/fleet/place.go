@@ -11,7 +11,6 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -92,7 +91,7 @@ const (
 // ReadJobs reads Jobs from YAML of several documents. Each says by its parallelism how many pods it has. All that is
 // wrong is said at once.
 func ReadJobs(text []byte) ([]batchv1.Job, error) {
-	var all []batchv1.Job
+	var jobs []batchv1.Job
 	var problems problem.List
 	wrong := func(job, why string) {
 		problems = append(problems, problem.Problem{Kind: problem.Invalid, What: "Job " + printable.Line(job), Why: why})
@@ -109,42 +108,42 @@ func ReadJobs(text []byte) ([]batchv1.Job, error) {
 		if len(bytes.TrimSpace(document)) == 0 {
 			continue
 		}
-		j := batchv1.Job{}
-		if err := yaml.UnmarshalStrict(document, &j); err != nil {
+		job := batchv1.Job{}
+		if err := yaml.UnmarshalStrict(document, &job); err != nil {
 			return nil, err
 		}
-		n, spec := 1, j.Spec.Template.Spec
-		if j.Spec.Parallelism != nil {
-			n = int(*j.Spec.Parallelism)
+		n, spec := 1, job.Spec.Template.Spec
+		if job.Spec.Parallelism != nil {
+			n = int(*job.Spec.Parallelism)
 		}
 		pods += n
-		switch bad := validation.IsDNS1123Label(j.Name); {
-		case j.Kind != "Job" || j.APIVersion != "batch/v1":
-			wrong(j.Name, fmt.Sprintf("it is %s of %s: pods are given as Jobs of batch/v1", cmp.Or(j.Kind, "nothing"),
-				cmp.Or(j.APIVersion, "nothing")))
+		switch bad := validation.IsDNS1123Label(job.Name); {
+		case job.Kind != "Job" || job.APIVersion != "batch/v1":
+			wrong(job.Name, fmt.Sprintf("it is %s of %s: pods are given as Jobs of batch/v1", cmp.Or(job.Kind, "nothing"),
+				cmp.Or(job.APIVersion, "nothing")))
 		case len(bad) > 0:
-			wrong(j.Name, strings.Join(bad, "; "))
-		case len(j.Name) > mostJobName:
-			wrong(j.Name, fmt.Sprintf("its name has more than %d characters", mostJobName))
-		case slices.ContainsFunc(all, func(o batchv1.Job) bool { return o.Name == j.Name }):
-			wrong(j.Name, "it is there twice")
+			wrong(job.Name, strings.Join(bad, "; "))
+		case len(job.Name) > mostJobName:
+			wrong(job.Name, fmt.Sprintf("its name has more than %d characters", mostJobName))
+		case slices.ContainsFunc(jobs, func(o batchv1.Job) bool { return o.Name == job.Name }):
+			wrong(job.Name, "it is there twice")
 		case n < 1:
-			wrong(j.Name, "its parallelism says how many pods there are: from 1")
+			wrong(job.Name, "its parallelism says how many pods there are: from 1")
 		case spec.NodeName != "" || spec.SchedulerName != "":
-			wrong(j.Name, "it has a nodeName or a schedulerName: schedulers place its pods in turn")
+			wrong(job.Name, "it has a nodeName or a schedulerName: schedulers place its pods in turn")
 		case len(spec.Containers) == 0:
-			wrong(j.Name, "it has no container")
+			wrong(job.Name, "it has no container")
 		}
-		if _, err := iofit.DemandOf(&corev1.Pod{ObjectMeta: j.Spec.Template.ObjectMeta, Spec: spec}); err != nil {
-			wrong(j.Name, err.Error())
+		if _, err := iofit.DemandOf(&corev1.Pod{ObjectMeta: job.Spec.Template.ObjectMeta, Spec: spec}); err != nil {
+			wrong(job.Name, err.Error())
 		}
-		all = append(all, j)
+		jobs = append(jobs, job)
 	}
-	if len(all) == 0 || len(all) > mostJobs || pods > mostPods {
+	if len(jobs) == 0 || len(jobs) > mostJobs || pods > mostPods {
 		problems = append(problems, problem.Problem{Kind: problem.Invalid, What: fmt.Sprintf(
-			"there are %d Jobs and %d pods, and may be 1 to %d Jobs, and %d pods", len(all), pods, mostJobs, mostPods)})
+			"there are %d Jobs and %d pods, and may be 1 to %d Jobs, and %d pods", len(jobs), pods, mostJobs, mostPods)})
 	}
-	return all, problems.Err()
+	return jobs, problems.Err()
 }
 
 // Run places the pods, round by round, and returns the turns that ended. What it made in the cluster is removed.
@@ -166,60 +165,60 @@ func (p *Placing) Run(ctx context.Context) (turns []Turn, err error) {
 	return turns, nil
 }
 
-// String says what a turn had.
+// String returns a turn's rate and places as text.
 func (t Turn) String() string {
 	rate, on := 0.0, map[string]int{}
 	for _, pod := range t.Pods {
 		rate += pod.Rate
 		on[pod.Node+" "+pod.Job]++
 	}
-	var where []string
+	var places []string
 	for _, k := range slices.Sorted(maps.Keys(on)) {
 		node, job, _ := strings.Cut(k, " ")
-		where = append(where, fmt.Sprintf("%s: %d %s", node, on[k], job))
+		places = append(places, fmt.Sprintf("%s: %d %s", node, on[k], job))
 	}
-	said := fmt.Sprintf("Round %d, %s: %.0f operations a second; %s", t.Round, t.Scheduler, rate,
-		strings.Join(where, ", "))
+	text := fmt.Sprintf("Round %d, %s: %.0f operations a second; %s", t.Round, t.Scheduler, rate,
+		strings.Join(places, ", "))
 	if t.Waiting > 0 {
-		said += fmt.Sprintf("; %d found no node", t.Waiting)
+		text += fmt.Sprintf("; %d found no node", t.Waiting)
 	}
 	if t.Overlap > 0 && t.Overlap < leastWindow {
-		said += fmt.Sprintf("; pods were measured together for %.0f%% of their time alone: give fio a longer ramp_time",
+		text += fmt.Sprintf("; pods were measured together for %.0f%% of their time alone: give fio a longer ramp_time",
 			100*t.Overlap)
 	}
-	return said
+	return text
 }
 
 // turn has a scheduler place the pods, and reads what they did.
 func (p *Placing) turn(ctx context.Context, round int, scheduler string) (t Turn, err error) {
-	at := slices.Index(p.Schedulers, scheduler)
-	name := fmt.Sprintf("%d-%d", round, at+1)
-	by := metav1.ListOptions{LabelSelector: RunLabel + "=" + p.ID + "," + turnLabel + "=" + name}
+	index := slices.Index(p.Schedulers, scheduler)
+	name := fmt.Sprintf("%d-%d", round, index+1)
+	selection := metav1.ListOptions{LabelSelector: RunLabel + "=" + p.ID + "," + turnLabel + "=" + name}
 	defer func() {
 		rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.Longest)
 		defer cancel()
-		err = errors.Join(err, p.remove(rest, by))
+		err = errors.Join(err, p.remove(rest, selection))
 	}()
 	expected := 0
 	// In one round, all schedulers are given the pods in the same order.
 	order := rand.New(rand.NewPCG(uint64(round), 0)).Perm(len(p.Jobs)) //nolint:gosec // an order, and no secret
 	for _, i := range order {
-		j := p.job(&p.Jobs[i], name, scheduler)
-		expected += int(*j.Spec.Parallelism)
-		_, err := p.Client.BatchV1().Jobs(p.Namespace).Create(ctx, j, metav1.CreateOptions{FieldManager: "plimsoll"})
+		job := p.job(&p.Jobs[i], name, scheduler)
+		expected += int(*job.Spec.Parallelism)
+		_, err := p.Client.BatchV1().Jobs(p.Namespace).Create(ctx, job, metav1.CreateOptions{FieldManager: "plimsoll"})
 		if err != nil {
-			return t, fmt.Errorf("create Job %s: %w", j.Name, err)
+			return t, fmt.Errorf("create Job %s: %w", job.Name, err)
 		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, p.Longest, fmt.Errorf("the pods did not end within %s", p.Longest))
 	defer cancel()
-	pods, waiting, err := p.wait(ctx, by, expected)
+	pods, waiting, err := p.wait(ctx, selection, expected)
 	if err != nil {
 		return t, err
 	}
 	t = Turn{Scheduler: scheduler, Round: round, Waiting: waiting}
 	dir := filepath.Join(p.Dir, fmt.Sprintf("round-%d-%s", round, scheduler))
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as other results are
+	if _, err := sudouser.MkdirAll(dir, 0o755); err != nil {
 		return t, err
 	}
 	var windows []fio.Foreign
@@ -249,37 +248,37 @@ func (p *Placing) turn(ctx context.Context, round int, scheduler string) (t Turn
 }
 
 // job returns a Job of a turn.
-func (p *Placing) job(of *batchv1.Job, turn, scheduler string) *batchv1.Job {
-	j := of.DeepCopy()
-	name := of.Name
-	j.ObjectMeta = metav1.ObjectMeta{Name: name + "-" + strings.ToLower(p.ID[max(0, len(p.ID)-5):]) + "-" + turn,
+func (p *Placing) job(template *batchv1.Job, turn, scheduler string) *batchv1.Job {
+	job := template.DeepCopy()
+	name := template.Name
+	job.ObjectMeta = metav1.ObjectMeta{Name: name + "-" + strings.ToLower(p.ID[max(0, len(p.ID)-5):]) + "-" + turn,
 		Namespace: p.Namespace, Labels: map[string]string{RunLabel: p.ID, turnLabel: turn, jobLabel: name}}
 	n := int32(1)
-	if of.Spec.Parallelism != nil {
-		n = *of.Spec.Parallelism
+	if template.Spec.Parallelism != nil {
+		n = *template.Spec.Parallelism
 	}
-	j.Spec.Parallelism, j.Spec.Completions, j.Spec.BackoffLimit = &n, &n, new(int32)
+	job.Spec.Parallelism, job.Spec.Completions, job.Spec.BackoffLimit = &n, &n, new(int32)
 	// Nothing of it is there for ever, where this program is killed.
-	j.Spec.ActiveDeadlineSeconds, j.Spec.TTLSecondsAfterFinished = new(int64(p.Longest/time.Second)), new(int32(3600))
-	labels := maps.Clone(of.Spec.Template.Labels)
+	job.Spec.ActiveDeadlineSeconds, job.Spec.TTLSecondsAfterFinished = new(int64(p.Longest/time.Second)), new(int32(3600))
+	labels := maps.Clone(template.Spec.Template.Labels)
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	maps.Copy(labels, j.Labels)
-	j.Spec.Template.Labels = labels
-	j.Spec.Template.Spec.SchedulerName = scheduler
-	j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
-	return j
+	maps.Copy(labels, job.Labels)
+	job.Spec.Template.Labels = labels
+	job.Spec.Template.Spec.SchedulerName = scheduler
+	job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	return job
 }
 
 // wait waits until all pods ended that got a node. One that no node was found for while the others began waits, and is
 // not counted if a node gets free when these end.
-func (p *Placing) wait(ctx context.Context, by metav1.ListOptions, expected int) (
+func (p *Placing) wait(ctx context.Context, selection metav1.ListOptions, expected int) (
 	ended []corev1.Pod, waiting int, err error,
 ) {
 	var left map[string]bool // nil until all others began
 	for {
-		pods, err := p.Client.CoreV1().Pods(p.Namespace).List(ctx, by)
+		pods, err := p.Client.CoreV1().Pods(p.Namespace).List(ctx, selection)
 		if err != nil {
 			return nil, 0, fmt.Errorf("read pods: %w", err)
 		}
@@ -315,8 +314,8 @@ func (p *Placing) wait(ctx context.Context, by metav1.ListOptions, expected int)
 }
 
 // remove deletes the Jobs of a turn, and waits until their pods are gone.
-func (p *Placing) remove(ctx context.Context, by metav1.ListOptions) error {
-	jobs, err := p.Client.BatchV1().Jobs(p.Namespace).List(ctx, by)
+func (p *Placing) remove(ctx context.Context, selection metav1.ListOptions) error {
+	jobs, err := p.Client.BatchV1().Jobs(p.Namespace).List(ctx, selection)
 	if err != nil {
 		return fmt.Errorf("remove Jobs: %w", err)
 	}
@@ -326,7 +325,7 @@ func (p *Placing) remove(ctx context.Context, by metav1.ListOptions) error {
 		}
 	}
 	for {
-		pods, err := p.Client.CoreV1().Pods(p.Namespace).List(ctx, by)
+		pods, err := p.Client.CoreV1().Pods(p.Namespace).List(ctx, selection)
 		if err != nil || len(pods.Items) == 0 {
 			return err
 		}
@@ -340,39 +339,39 @@ func (p *Placing) remove(ctx context.Context, by metav1.ListOptions) error {
 
 // judgePlaced reads what a pod printed, and holds it against its annotations.
 func judgePlaced(pod *corev1.Pod, text []byte) (Placed, fio.Foreign, error) {
-	d := Placed{Name: pod.Name, Job: pod.Labels[jobLabel], Node: pod.Spec.NodeName}
-	all, problems := fio.ReadForeign(text)
+	placed := Placed{Name: pod.Name, Job: pod.Labels[jobLabel], Node: pod.Spec.NodeName}
+	results, problems := fio.ReadForeign(text)
 	if err := problems.Err(); err != nil {
-		return d, fio.Foreign{}, err
+		return placed, fio.Foreign{}, err
 	}
-	if len(all) != 1 {
-		return d, fio.Foreign{}, fmt.Errorf("it printed %d results of fio, and not 1: --group_reporting makes one of jobs",
-			len(all))
+	if len(results) != 1 {
+		return placed, fio.Foreign{}, fmt.Errorf("it printed %d results of fio, and not 1: --group_reporting makes one "+
+			"of jobs", len(results))
 	}
-	if all[0].Measurement == nil {
-		return d, all[0], all[0].Problem
+	if results[0].Measurement == nil {
+		return placed, results[0], results[0].Problem
 	}
-	d.measured = all[0].Measurement
-	d.Rate = d.measured.IOPS()
-	ns, known := p99(d.measured)
+	placed.measured = results[0].Measurement
+	placed.Rate = placed.measured.IOPS()
+	ns, known := p99(placed.measured)
 	if !known {
-		return d, all[0], errors.New("fio printed no histogram of its total latency: it takes --output-format=json+ and " +
-			"--lat_percentiles=1, and a --ramp_time no longer than its --runtime")
+		return placed, results[0], errors.New("fio printed no histogram of its total latency: it takes " +
+			"--output-format=json+ and --lat_percentiles=1, and a --ramp_time no longer than its --runtime")
 	}
-	d.P99 = ns / 1e9
+	placed.P99 = ns / 1e9
 	demand, err := iofit.DemandOf(pod)
 	if err == nil && demand != nil {
-		d.HasLeast, d.LeastMissed = demand.LeastRate > 0, d.Rate < demand.LeastRate
-		d.HasP99, d.P99Missed = demand.MostP99 > 0, demand.MostP99 > 0 && d.P99 > demand.MostP99
+		placed.HasLeast, placed.LeastMissed = demand.LeastRate > 0, placed.Rate < demand.LeastRate
+		placed.HasP99, placed.P99Missed = demand.MostP99 > 0, demand.MostP99 > 0 && placed.P99 > demand.MostP99
 	}
-	return d, all[0], err
+	return placed, results[0], err
 }
 
-// overlap returns in which share of the longest window all pods were measured; 0 where a fio does not tell its window.
-func overlap(all []fio.Foreign) float64 {
+// overlap returns in which share of the longest window all pods were measured; 0 if a fio does not print its window.
+func overlap(results []fio.Foreign) float64 {
 	var from, to time.Time
 	longest := time.Duration(0)
-	for i, f := range all {
+	for i, f := range results {
 		if f.From.IsZero() || f.To.IsZero() {
 			return 0
 		}

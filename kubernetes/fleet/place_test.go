@@ -96,7 +96,7 @@ func TestComparePairsRounds(t *testing.T) {
 	if got != want {
 		t.Errorf("%s", got)
 	}
-	if got := PlacedAnswer(p, nil).Verdict; got != "No round ended: nothing is compared." {
+	if got := PlacedAnswer(p, nil).Verdict; got != "No round ended: there is no comparison." {
 		t.Error(got)
 	}
 }

@@ -54,12 +54,12 @@ func Compare(schedulers []string, turns []Turn) (all []Compared) {
 }
 
 func (c *Compared) add(t Turn) {
-	rate, of := 0.0, map[string][]*result.Measurement{}
+	rate, byJob := 0.0, map[string][]*result.Measurement{}
 	c.Waiting += t.Waiting
 	c.Pods += len(t.Pods) + t.Waiting
 	for _, pod := range t.Pods {
 		rate += pod.Rate
-		of[pod.Job] = append(of[pod.Job], pod.measured)
+		byJob[pod.Job] = append(byJob[pod.Job], pod.measured)
 		for _, is := range []struct {
 			is bool
 			to *int
@@ -70,7 +70,7 @@ func (c *Compared) add(t Turn) {
 		}
 	}
 	c.Rates = append(c.Rates, rate)
-	for job, measured := range of {
+	for job, measured := range byJob {
 		together := result.Together(measured...)
 		if ns, ok := p99(&together); ok {
 			c.P99[job] = append(c.P99[job], ns)
@@ -85,36 +85,36 @@ func (c *Compared) broken() (missed, limits int) {
 
 // PlacedAnswer says by which scheduler pods did more, and kept their limits.
 func PlacedAnswer(p *Placing, turns []Turn) report.Answer {
-	all := Compare(p.Schedulers, turns)
+	compared := Compare(p.Schedulers, turns)
 	a := report.Answer{
 		Kind: "pods placed by " + plural.And(p.Schedulers), Title: "What the same pods do where each scheduler places them",
-		Meta: []string{p.ID, "measured, in " + plural.Count(len(all[0].Rates), "round") + " that all had"},
+		Meta: []string{p.ID, "measured, in " + plural.Count(len(compared[0].Rates), "round") + " that all had"},
 	}
 	var sentences []string
-	for i := range all {
-		c := &all[i]
-		missed, limits := c.broken()
-		said := c.Scheduler
-		if i > 0 && c.Ratio.Pairs > 0 {
-			said += fmt.Sprintf(": %.2fx the operations a second of %s", c.Ratio.Ratio, all[0].Scheduler)
-			if !math.IsNaN(c.Ratio.Low) {
-				said += fmt.Sprintf(" (%.2f to %.2f)", c.Ratio.Low, c.Ratio.High)
+	for i := range compared {
+		scheduler := &compared[i]
+		missed, limits := scheduler.broken()
+		sentence := scheduler.Scheduler
+		if i > 0 && scheduler.Ratio.Pairs > 0 {
+			sentence += fmt.Sprintf(": %.2fx the operations a second of %s", scheduler.Ratio.Ratio, compared[0].Scheduler)
+			if !math.IsNaN(scheduler.Ratio.Low) {
+				sentence += fmt.Sprintf(" (%.2f to %.2f)", scheduler.Ratio.Low, scheduler.Ratio.High)
 			}
-			said += ","
+			sentence += ","
 		}
-		sentences = append(sentences, fmt.Sprintf("%s missed %d of %s.", said, missed, plural.Count(limits, "limit")))
+		sentences = append(sentences, fmt.Sprintf("%s missed %d of %s.", sentence, missed, plural.Count(limits, "limit")))
 	}
 	slices.Reverse(sentences[1:])
 	a.Verdict = strings.Join(append(sentences[1:], sentences[0]), " ")
-	if len(all[0].Rates) == 0 {
-		a.Verdict = "No round ended: nothing is compared."
+	if len(compared[0].Rates) == 0 {
+		a.Verdict = "No round ended: there is no comparison."
 	}
-	a.Sections = []*section.Section{comparedSection(p, all), turnsSection(turns)}
+	a.Sections = []*section.Section{comparedSection(p, compared), turnsSection(turns)}
 	return a
 }
 
-func comparedSection(p *Placing, all []Compared) *section.Section {
-	t := section.Table{
+func comparedSection(p *Placing, compared []Compared) *section.Section {
+	table := section.Table{
 		Caption: "medians over rounds",
 		Columns: []section.Column{
 			{Head: "scheduler", Text: true}, {Head: "ops/s", Means: "of all pods together"},
@@ -123,39 +123,39 @@ func comparedSection(p *Placing, all []Compared) *section.Section {
 		},
 	}
 	for i := range p.Jobs {
-		t.Columns = append(t.Columns, section.Column{Head: "p99 of " + p.Jobs[i].Name,
+		table.Columns = append(table.Columns, section.Column{Head: "p99 of " + p.Jobs[i].Name,
 			Means: "of the merged histograms of its pods"})
 	}
-	t.Columns = append(t.Columns, section.Column{Head: "throughput missed"}, section.Column{Head: "p99 missed"},
+	table.Columns = append(table.Columns, section.Column{Head: "throughput missed"}, section.Column{Head: "p99 missed"},
 		section.Column{Head: "found no node"})
-	for i, c := range all {
-		if len(c.Rates) == 0 {
+	for i, scheduler := range compared {
+		if len(scheduler.Rates) == 0 {
 			continue
 		}
 		ratio, interval := section.Cell{}, section.Cell{}
 		if i > 0 {
-			ratio = section.Times.Positive(c.Ratio.Ratio)
-			if !math.IsNaN(c.Ratio.Low) {
-				interval = section.Times.Between(c.Ratio.Low, c.Ratio.High)
+			ratio = section.Times.Positive(scheduler.Ratio.Ratio)
+			if !math.IsNaN(scheduler.Ratio.Low) {
+				interval = section.Times.Between(scheduler.Ratio.Low, scheduler.Ratio.High)
 			}
 		}
-		cells := []section.Cell{section.Text(c.Scheduler), section.Count.Cell(stats.Median(c.Rates)),
-			section.Count.Between(slices.Min(c.Rates), slices.Max(c.Rates)), ratio, interval}
+		cells := []section.Cell{section.Text(scheduler.Scheduler), section.Count.Cell(stats.Median(scheduler.Rates)),
+			section.Count.Between(slices.Min(scheduler.Rates), slices.Max(scheduler.Rates)), ratio, interval}
 		for j := range p.Jobs {
-			of := c.P99[p.Jobs[j].Name]
-			if len(of) == 0 {
+			p99s := scheduler.P99[p.Jobs[j].Name]
+			if len(p99s) == 0 {
 				cells = append(cells, section.Cell{})
 				continue
 			}
-			cells = append(cells, section.Latency.Cell(stats.Median(of)))
+			cells = append(cells, section.Latency.Cell(stats.Median(p99s)))
 		}
-		missed, _ := c.broken()
-		t.Rows = append(t.Rows, section.Row{Warn: missed+c.Waiting > 0, Cells: append(cells,
-			section.Text(fmt.Sprintf("%d of %d", c.LeastMissed, c.Least)),
-			section.Text(fmt.Sprintf("%d of %d", c.P99Missed, c.P99s)),
-			section.Text(fmt.Sprintf("%d of %d", c.Waiting, c.Pods)))})
+		missed, _ := scheduler.broken()
+		table.Rows = append(table.Rows, section.Row{Warn: missed+scheduler.Waiting > 0, Cells: append(cells,
+			section.Text(fmt.Sprintf("%d of %d", scheduler.LeastMissed, scheduler.Least)),
+			section.Text(fmt.Sprintf("%d of %d", scheduler.P99Missed, scheduler.P99s)),
+			section.Text(fmt.Sprintf("%d of %d", scheduler.Waiting, scheduler.Pods)))})
 	}
-	return &section.Section{Title: "Schedulers", Tables: []section.Table{t.Known()}}
+	return &section.Section{Title: "Schedulers", Tables: []section.Table{table.Known()}}
 }
 
 // turnsSection has where pods stood in each turn.

@@ -40,11 +40,12 @@ type Record struct {
 	Image      string    `json:"image"`
 	Namespace  string    `json:"namespace"`
 	Cordon     bool      `json:"cordon,omitempty"`
-	Parallel   int       `json:"parallel,omitempty"`    // nodes of each kind that are measured at once; 0 is 1
-	Priority   string    `json:"priority,omitempty"`    // PriorityClass, where the cluster has it
-	HostCPUs   float64   `json:"host_cpus,omitempty"`   // of the scaled-down host, which a pod requests
-	HostMemory int64     `json:"host_memory,omitempty"` // bytes
-	Nodes      []Node    `json:"nodes"`                 // by name
+	Disturb    bool      `json:"disturb,omitempty"`   // nodes are measured whatever runs there
+	Parallel   int       `json:"parallel,omitempty"`  // nodes of each kind that are measured at once; 0 is 1
+	Priority   string    `json:"priority,omitempty"`  // PriorityClass, where the cluster has it
+	HostCPUs   float64   `json:"host_cpus,omitempty"` // of the scaled-down host, which a pod requests
+	HostMemory int64     `json:"host_memory_bytes,omitempty"`
+	Nodes      []Node    `json:"nodes"` // by name
 }
 
 // Node is a node of a run.
@@ -133,7 +134,7 @@ func (r *Record) check(file string) error {
 	if r.File != "" {
 		name("file", r.File, validation.IsConfigMapKey(r.File))
 	} else if _, builtin := examples.Find(r.Experiment); !builtin {
-		name("experiment", r.Experiment, []string{"there is none of that name, and no file"})
+		name("experiment", r.Experiment, []string{"there is no experiment and no file of that name"})
 	}
 	if err := CheckArgs(r.Args); err != nil {
 		problems = append(problems, fmt.Errorf("%s: args: %w", file, err))
@@ -194,16 +195,16 @@ var serial = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 func Busy(nodes []corev1.Node, pods []corev1.Pod) map[string]string {
 	busy := map[string]string{}
 	for i := range nodes {
-		for _, role := range []string{"control-plane", "master"} {
+		for _, role := range []string{"control-plane", "master", "etcd"} {
 			if _, is := nodes[i].Labels["node-role.kubernetes.io/"+role]; is {
-				busy[nodes[i].Name] = "it is of the control plane"
+				busy[nodes[i].Name] = "it belongs to the control plane"
 			}
 		}
 	}
 	for i := range pods {
 		p := &pods[i]
-		of := metav1.GetControllerOf(p)
-		keeps := of != nil && of.Kind == "StatefulSet" ||
+		owner := metav1.GetControllerOf(p)
+		keeps := owner != nil && owner.Kind == "StatefulSet" ||
 			slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil })
 		over := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 		if !over && (keeps || p.Annotations[iofit.ClassAnnotation] != "") {
@@ -218,35 +219,35 @@ func Busy(nodes []corev1.Node, pods []corev1.Pod) map[string]string {
 func Choose(nodes []corev1.Node, busy map[string]string, selector string, eachKind int) (
 	chosen []Node, left []string, err error,
 ) {
-	by, err := labels.Parse(selector)
+	matcher, err := labels.Parse(selector)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--nodes %s: %w", selector, err)
 	}
 	slices.SortFunc(nodes, func(a, b corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	of, more := map[string]int{}, map[string]int{}
+	measured, skipped := map[string]int{}, map[string]int{}
 	for i := range nodes {
-		n := &nodes[i]
-		if !by.Matches(labels.Set(n.Labels)) {
+		node := &nodes[i]
+		if !matcher.Matches(labels.Set(node.Labels)) {
 			continue
 		}
-		if !ready(n) {
-			left = append(left, fmt.Sprintf("node %s is not ready", n.Name))
+		if !ready(node) {
+			left = append(left, fmt.Sprintf("node %s is not ready", node.Name))
 			continue
 		}
-		if why := busy[n.Name]; why != "" {
-			left = append(left, fmt.Sprintf("node %s: %s (--disturb measures it nevertheless)", n.Name, why))
+		if why := busy[node.Name]; why != "" {
+			left = append(left, fmt.Sprintf("node %s: %s (--disturb measures it nevertheless)", node.Name, why))
 			continue
 		}
-		kind := iofit.KindOf(n)
-		if of[kind]++; eachKind > 0 && of[kind] > eachKind {
-			more[kind]++
+		kind := iofit.KindOf(node)
+		if measured[kind]++; eachKind > 0 && measured[kind] > eachKind {
+			skipped[kind]++
 			continue
 		}
-		chosen = append(chosen, Node{Name: n.Name, Kind: kind, State: Queued})
+		chosen = append(chosen, Node{Name: node.Name, Kind: kind, State: Queued})
 	}
-	for _, kind := range slices.Sorted(maps.Keys(more)) {
-		left = append(left, fmt.Sprintf("%s of kind %s: %d of the kind are measured", plural.Count(more[kind], "more node"),
-			named(kind), eachKind))
+	for _, kind := range slices.Sorted(maps.Keys(skipped)) {
+		left = append(left, fmt.Sprintf("%s of kind %s: %d of the kind are measured",
+			plural.Count(skipped[kind], "more node"), named(kind), eachKind))
 	}
 	if len(chosen) == 0 {
 		return nil, left, fmt.Errorf("--nodes %s selects no node that is ready and may be disturbed", selector)

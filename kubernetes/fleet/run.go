@@ -27,6 +27,7 @@ import (
 	"plimsoll/internal/lab/tarball"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result/store"
+	"plimsoll/internal/state/sudouser"
 	"plimsoll/kubernetes/node"
 )
 
@@ -42,7 +43,14 @@ type Collector struct {
 	exec func(ctx context.Context, pod string, out io.Writer, command ...string) error
 	poll time.Duration
 	last map[string]string // what was told of each node
+
+	// since is when a node's pod began to wait, or its node to be away, by the name of the node.
+	since map[string]time.Time
+	now   func() time.Time
 }
+
+// longestAway is how long a node's pod may wait, or its node be not ready, until another node of its kind is measured.
+const longestAway = 10 * time.Minute
 
 // NewCollector returns the collector of a run whose results go to a directory.
 func NewCollector(
@@ -54,18 +62,19 @@ func NewCollector(
 	}
 	c := &Collector{
 		Record: r, Dir: dir, Tell: tell, client: client, poll: 2 * time.Second, last: map[string]string{},
+		since: map[string]time.Time{}, now: time.Now,
 	}
 	c.exec = func(ctx context.Context, pod string, out io.Writer, command ...string) error {
-		at := client.CoreV1().RESTClient().Post().Resource("pods").Namespace(r.Namespace).Name(pod).SubResource("exec").
+		request := client.CoreV1().RESTClient().Post().Resource("pods").Namespace(r.Namespace).Name(pod).SubResource("exec").
 			VersionedParams(&corev1.PodExecOptions{Container: keeps, Command: command, Stdout: true, Stderr: true},
 				scheme.ParameterCodec)
-		to, err := remotecommand.NewSPDYExecutor(config, "POST", at.URL())
+		to, err := remotecommand.NewSPDYExecutor(config, "POST", request.URL())
 		if err != nil {
 			return err
 		}
-		said := &printable.Tail{Most: mostSaid}
-		if err = to.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: out, Stderr: said}); err != nil {
-			err = fmt.Errorf("%w: %s", err, printable.Line(strings.TrimSpace(said.String())))
+		message := &printable.Tail{Most: mostSaid}
+		if err = to.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: out, Stderr: message}); err != nil {
+			err = fmt.Errorf("%w: %s", err, printable.Line(strings.TrimSpace(message.String())))
 		}
 		return err
 	}
@@ -92,6 +101,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	if err := c.share(ctx); err != nil {
 		return err
 	}
+	defer c.release(context.WithoutCancel(ctx))
 	if err := c.start(ctx); err != nil {
 		return err
 	}
@@ -114,6 +124,17 @@ func (c *Collector) Run(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// release takes back the cordons of nodes that have no Job of the run.
+func (c *Collector) release(ctx context.Context) {
+	for i := range c.Nodes {
+		if n := &c.Nodes[i]; c.Cordon && n.State == Queued {
+			if err := uncordon(ctx, c.client, n.Name, c.ID); err != nil {
+				c.Tell("%s may still be cordoned (kubectl uncordon %s): %v", n.Name, n.Name, err)
+			}
+		}
+	}
 }
 
 // finish removes what the nodes no longer need.
@@ -179,7 +200,19 @@ func (c *Collector) start(ctx context.Context) error {
 	return nil
 }
 
+// startNode has a node measured, unless it has got busy since it was chosen. No other pod comes there once its Job is.
 func (c *Collector) startNode(ctx context.Context, n *Node) error {
+	if why, err := c.unfit(ctx, n.Name); err != nil || why != "" {
+		if err == nil {
+			n.fail(why)
+		}
+		return err
+	}
+	if c.Cordon {
+		if err := cordon(ctx, c.client, n.Name, c.ID); err != nil {
+			return err
+		}
+	}
 	jobs := c.client.BatchV1().Jobs(c.Namespace)
 	_, err := jobs.Create(ctx, c.measureJob(n.Name), metav1.CreateOptions{FieldManager: "plimsoll"})
 	if apierrors.IsAlreadyExists(err) {
@@ -190,13 +223,105 @@ func (c *Collector) startNode(ctx context.Context, n *Node) error {
 		if of := job.Labels[RunLabel]; of != c.ID {
 			n.fail(fmt.Sprintf("it is measured by run %s already, by Job %s/%s: wait until that has ended, or end it with "+
 				"fleet clean --run %s", of, c.Namespace, job.Name, of))
+			return uncordon(ctx, c.client, n.Name, c.ID)
 		}
 		return nil // this run's own, from before
 	}
-	if err == nil && c.Cordon {
-		return cordon(ctx, c.client, n.Name, c.ID)
-	}
 	return err
+}
+
+// unfit returns why a node is not measured now; "" where it is.
+func (c *Collector) unfit(ctx context.Context, name string) (string, error) {
+	job, err := c.client.BatchV1().Jobs(c.Namespace).Get(ctx, jobName(name), metav1.GetOptions{})
+	switch {
+	case err == nil && job.Labels[RunLabel] == c.ID:
+		return "", nil // it is measured already
+	case err != nil && !apierrors.IsNotFound(err):
+		return "", err
+	}
+	node, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return "the node is gone", nil
+	case err != nil:
+		return "", err
+	case !ready(node):
+		return "the node is not ready", nil
+	case c.Disturb:
+		return "", nil
+	}
+	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + name})
+	if err != nil {
+		return "", err
+	}
+	if why := Busy([]corev1.Node{*node}, pods.Items)[name]; why != "" {
+		return why + " (--disturb measures it nevertheless)", nil
+	}
+	return "", nil
+}
+
+// watch keeps a node cordoned while it is measured, and gives up one whose pod has waited, or that has been away, for
+// too long: others of its kind are measured then.
+func (c *Collector) watch(ctx context.Context, n *Node, s seen) error {
+	if n.State != Waiting && n.State != Measuring {
+		return nil
+	}
+	node, err := c.client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	gone := apierrors.IsNotFound(err)
+	if err != nil && !gone {
+		return err
+	}
+	why := ""
+	switch {
+	case gone:
+		why = "the node is gone"
+	case !ready(node):
+		why = "the node is not ready"
+	case n.State == Waiting:
+		why = "its pod waits: " + n.Reason
+	}
+	if why == "" {
+		delete(c.since, n.Name)
+	} else if c.since[n.Name].IsZero() {
+		c.since[n.Name] = c.now()
+	}
+	if !gone && (why == "" || c.now().Sub(c.since[n.Name]) < longestAway) {
+		if c.Cordon {
+			return cordon(ctx, c.client, n.Name, c.ID)
+		}
+		return nil
+	}
+	if !gone {
+		why = fmt.Sprintf("for %s, %s", longestAway, why)
+	}
+	if gone || n.State == Waiting { // nothing of it runs
+		if err := deleteJob(ctx, c.client, s.job); err != nil {
+			return err
+		}
+	}
+	n.fail(why)
+	return nil
+}
+
+// leave takes back a failed node's cordon where nothing of the run was there, and says where it stays.
+func (c *Collector) leave(ctx context.Context, n *Node, s seen) error {
+	if !c.Cordon {
+		return nil
+	}
+	ran := false
+	if s.pod != nil {
+		o := container(s.pod.Status.InitContainerStatuses, measures)
+		ran = o != nil && o.State.Waiting == nil
+	}
+	if !ran {
+		return uncordon(ctx, c.client, n.Name, c.ID)
+	}
+	node, err := c.client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+	if err == nil && node.Annotations[CordonedBy] == c.ID {
+		n.Reason += fmt.Sprintf("; the node stays cordoned until plimsoll-kubernetes fleet clean --run %s has undone what "+
+			"was left there", c.ID)
+	}
+	return unlessGone(err)
 }
 
 // cordon keeps new pods from a node until its results were taken, unless someone else cordoned it already.
@@ -218,13 +343,13 @@ func change(
 		if err != nil {
 			return err
 		}
-		by, do := to(n)
+		owner, do := to(n)
 		if !do {
 			return nil
 		}
 		text, err := json.Marshal(map[string]any{
-			"metadata": map[string]any{"resourceVersion": n.ResourceVersion, "annotations": map[string]any{CordonedBy: by}},
-			"spec":     map[string]any{"unschedulable": by != nil},
+			"metadata": map[string]any{"resourceVersion": n.ResourceVersion, "annotations": map[string]any{CordonedBy: owner}},
+			"spec":     map[string]any{"unschedulable": owner != nil},
 		})
 		if err != nil {
 			return err
@@ -243,33 +368,33 @@ type seen struct {
 
 // look returns what is there by a selector, by node.
 func (c *Collector) look(ctx context.Context, selector string) (map[string]seen, error) {
-	of := metav1.ListOptions{LabelSelector: selector}
-	jobs, err := c.client.BatchV1().Jobs(c.Namespace).List(ctx, of)
+	options := metav1.ListOptions{LabelSelector: selector}
+	jobs, err := c.client.BatchV1().Jobs(c.Namespace).List(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	pods, err := c.client.CoreV1().Pods(c.Namespace).List(ctx, of)
+	pods, err := c.client.CoreV1().Pods(c.Namespace).List(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]seen{}
+	byNode := map[string]seen{}
 	for i := range jobs.Items {
-		all[jobs.Items[i].Annotations[NodeAnnotation]] = seen{job: &jobs.Items[i]}
+		byNode[jobs.Items[i].Annotations[NodeAnnotation]] = seen{job: &jobs.Items[i]}
 	}
 	for i := range pods.Items {
 		p := &pods.Items[i]
-		s := all[p.Annotations[NodeAnnotation]]
+		s := byNode[p.Annotations[NodeAnnotation]]
 		newer := s.pod == nil || s.pod.CreationTimestamp.Before(&p.CreationTimestamp)
 		if s.job != nil && newer && metav1.IsControlledBy(p, s.job) {
 			s.pod = p
-			all[p.Annotations[NodeAnnotation]] = s
+			byNode[p.Annotations[NodeAnnotation]] = s
 		}
 	}
-	return all, nil
+	return byNode, nil
 }
 
 // take goes on with each node from what is seen of it.
-func (c *Collector) take(ctx context.Context, all map[string]seen) error {
+func (c *Collector) take(ctx context.Context, byNode map[string]seen) error {
 	var group sync.WaitGroup
 	room := make(chan struct{}, mostCollected)
 	before := slices.Clone(c.Nodes)
@@ -278,8 +403,17 @@ func (c *Collector) take(ctx context.Context, all map[string]seen) error {
 		if n.ended() || n.State == Queued {
 			continue
 		}
-		s := all[n.Name]
-		if n.judge(s); n.State != Measured {
+		s := byNode[n.Name]
+		n.judge(s)
+		if err := c.watch(ctx, n, s); err != nil {
+			n.Reason = "the node cannot be asked: " + err.Error()
+		}
+		if n.State == Failed {
+			if err := c.leave(ctx, n, s); err != nil {
+				n.Reason += "; whether the node is cordoned is not known: " + err.Error()
+			}
+		}
+		if n.State != Measured {
 			continue
 		}
 		group.Go(func() {
@@ -292,7 +426,7 @@ func (c *Collector) take(ctx context.Context, all map[string]seen) error {
 	}
 	group.Wait()
 	for i := range c.Nodes {
-		c.tell(ctx, &c.Nodes[i], all[c.Nodes[i].Name])
+		c.tell(ctx, &c.Nodes[i], byNode[c.Nodes[i].Name])
 	}
 	if slices.Equal(before, c.Nodes) {
 		return nil
@@ -345,12 +479,12 @@ func (s seen) keeps() bool {
 
 // container returns what is known of one of a pod's containers; nil for nothing. Others may be there, which a cluster
 // gives to pods.
-func container(all []corev1.ContainerStatus, name string) *corev1.ContainerStatus {
-	i := slices.IndexFunc(all, func(o corev1.ContainerStatus) bool { return o.Name == name })
+func container(statuses []corev1.ContainerStatus, name string) *corev1.ContainerStatus {
+	i := slices.IndexFunc(statuses, func(o corev1.ContainerStatus) bool { return o.Name == name })
 	if i < 0 {
 		return nil
 	}
-	return &all[i]
+	return &statuses[i]
 }
 
 // unscheduled returns why a pod has no node yet.
@@ -418,13 +552,22 @@ func (c *Collector) collect(ctx context.Context, n *Node, s seen) error {
 	return nil
 }
 
-// fetch takes a node's run directory. It has another name until it is whole.
+// fetch takes a node's run directory, with the rights of the user who has the results. It has another name until it is
+// whole.
 func (c *Collector) fetch(ctx context.Context, name, pod string) (err error) {
-	dir, err := os.MkdirTemp(c.Dir, ".taking-")
+	worker, err := sudouser.Worker(c.Dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	var dir string
+	err = worker.Do(func() (err error) {
+		dir, err = os.MkdirTemp(c.Dir, ".taking-")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, worker.Do(func() error { return os.RemoveAll(dir) })) }()
 	r, w := io.Pipe()
 	sent := make(chan error, 1)
 	go func() {
@@ -432,7 +575,10 @@ func (c *Collector) fetch(ctx context.Context, name, pod string) (err error) {
 		w.CloseWithError(err)
 		sent <- err
 	}()
-	_, err = tarball.Extract(r, node.RunName, dir, mostResults)
+	err = worker.Do(func() error {
+		_, err := tarball.Extract(r, node.RunName, dir, mostResults)
+		return err
+	})
 	r.CloseWithError(err)
 	if err = errors.Join(err, <-sent); err != nil {
 		return err
@@ -440,7 +586,7 @@ func (c *Collector) fetch(ctx context.Context, name, pod string) (err error) {
 	if _, err := store.Read(filepath.Join(dir, node.RunName)); err != nil {
 		return err
 	}
-	return os.Rename(filepath.Join(dir, node.RunName), filepath.Join(c.Dir, name))
+	return worker.Do(func() error { return os.Rename(filepath.Join(dir, node.RunName), filepath.Join(c.Dir, name)) })
 }
 
 func deleteJob(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {
@@ -455,8 +601,8 @@ func lastLine(text string) string {
 	return printable.Line(lines[len(lines)-1])
 }
 
-// few is up to how many nodes what each says of its trials is told: of more, nobody reads it.
-const few = 8
+// mostDetailed is up to how many nodes the progress of each one's trials is printed.
+const mostDetailed = 8
 
 // tell says how far a node is, where that is news.
 func (c *Collector) tell(ctx context.Context, n *Node, s seen) {
@@ -466,7 +612,7 @@ func (c *Collector) tell(ctx context.Context, n *Node, s seen) {
 		news += ": " + printable.Line(n.Reason)
 	case n.State == Done && n.Code != 0:
 		news += fmt.Sprintf(", and some of its trials are missing (status %d)", n.Code)
-	case n.State == Measuring && len(c.Nodes) <= few && s.pod != nil:
+	case n.State == Measuring && len(c.Nodes) <= mostDetailed && s.pod != nil:
 		log, err := c.client.CoreV1().Pods(c.Namespace).GetLogs(s.pod.Name, &corev1.PodLogOptions{
 			Container: measures, TailLines: new(int64(1)), LimitBytes: new(int64(1 << 10)),
 		}).DoRaw(ctx)

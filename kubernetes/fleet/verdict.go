@@ -41,7 +41,7 @@ type Kind struct {
 }
 
 // Kinds reads the results of a run of a fleet, and compares nodes of a kind with each other.
-func Kinds(r *Record, dir string) (all []Kind, err error) {
+func Kinds(r *Record, dir string) (kinds []Kind, err error) {
 	for _, n := range r.Nodes {
 		if n.State != Done {
 			continue
@@ -50,26 +50,26 @@ func Kinds(r *Record, dir string) (all []Kind, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("results of node %s: %w", n.Name, err)
 		}
-		at := slices.IndexFunc(all, func(k Kind) bool { return k.Name == n.Kind })
-		if at < 0 {
-			at = len(all)
-			all = append(all, Kind{Name: n.Kind})
+		i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == n.Kind })
+		if i < 0 {
+			i = len(kinds)
+			kinds = append(kinds, Kind{Name: n.Kind})
 		}
-		all[at].Nodes = append(all[at].Nodes, Result{Node: n, Run: run, Carries: carries(run)})
+		kinds[i].Nodes = append(kinds[i].Nodes, Result{Node: n, Run: run, Carries: carries(run)})
 	}
-	for i := range all {
-		all[i].compare()
+	for i := range kinds {
+		kinds[i].compare()
 	}
-	return all, nil
+	return kinds, nil
 }
 
 // carries returns the load line of a run.
 func carries(run *result.Run) (line *loadline.Line) {
-	v, most := runview.New(run), 0
-	for _, s := range v.Scalings() {
-		if len(s.Levels) > most {
-			c := loadline.CurveOf(v, s)
-			most, line = len(s.Levels), &c.Line
+	view, longest := runview.New(run), 0
+	for _, s := range view.Scalings() {
+		if len(s.Levels) > longest {
+			c := loadline.CurveOf(view, s)
+			longest, line = len(s.Levels), &c.Line
 		}
 	}
 	return line
@@ -79,9 +79,9 @@ func carries(run *result.Run) (line *loadline.Line) {
 func (k *Kind) compare() {
 	options := compare.Options{Threshold: compare.DefaultThreshold, Alpha: compare.DefaultAlpha}
 	// Beside the one that measured most, all have a ratio that can have one.
-	most := slices.MaxFunc(k.Nodes, func(a, b Result) int { return a.Run.Done() - b.Run.Done() })
+	fullest := slices.MaxFunc(k.Nodes, func(a, b Result) int { return a.Run.Done() - b.Run.Done() })
 	for i := range k.Nodes {
-		k.Nodes[i].Ratio, _, _, _ = ratio(compare.Runs(most.Run, k.Nodes[i].Run, options))
+		k.Nodes[i].Ratio, _, _, _ = ratio(compare.Runs(fullest.Run, k.Nodes[i].Run, options))
 	}
 	slower := func(a, b Result) int {
 		return cmp.Or(cmp.Compare(a.Ratio, b.Ratio), cmp.Compare(a.Name, b.Name))
@@ -170,21 +170,21 @@ func Answer(r *Record, kinds []Kind) report.Answer {
 func (k *Kind) sentence() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of kind %s", plural.Count(len(k.Nodes), "node"), named(k.Name))
-	if least, most, ok := k.line(); ok && least == most {
-		fmt.Fprintf(&b, " carry %d", most)
+	if low, high, ok := k.line(); ok && low == high {
+		fmt.Fprintf(&b, " carry %d", high)
 	} else if ok {
-		fmt.Fprintf(&b, " carry %d to %d", least, most)
+		fmt.Fprintf(&b, " carry %d to %d", low, high)
 	} else {
 		b.WriteString(" measured")
 	}
 	var apart []string
 	for _, n := range k.Nodes {
 		if n.Differs && n.Name != k.Middle {
-			what := fmt.Sprintf("%s does %s", n.Name, byHowMuch(n.Ratio))
+			text := fmt.Sprintf("%s does %s", n.Name, byHowMuch(n.Ratio))
 			if len(n.Why) > 0 {
-				what += " (" + n.Why[0] + ")"
+				text += " (" + n.Why[0] + ")"
 			}
-			apart = append(apart, what)
+			apart = append(apart, text)
 		}
 	}
 	switch {
@@ -233,7 +233,7 @@ func (k *Kind) section() *section.Section {
 		},
 	}
 	for _, n := range k.Nodes {
-		carries, beside, interval := section.Text("-"), section.Text("nothing to compare"), section.Cell{}
+		carries, ratioCell, interval := section.Text("-"), section.Text("nothing to compare"), section.Cell{}
 		if n.Carries != nil && n.Carries.Instances > 0 {
 			carries = section.Text(strconv.Itoa(n.Carries.Instances))
 			if l := n.Carries; l.Low > 0 {
@@ -241,7 +241,7 @@ func (k *Kind) section() *section.Section {
 			}
 		}
 		if n.Ratio > 0 {
-			beside = section.Times.Cell(n.Ratio)
+			ratioCell = section.Times.Cell(n.Ratio)
 		}
 		if n.Name != k.Middle {
 			interval = section.Times.Between(n.Low, n.High)
@@ -251,7 +251,7 @@ func (k *Kind) section() *section.Section {
 			why = "no more than chance"
 		}
 		t.Rows = append(t.Rows, section.Row{Warn: n.Differs && n.Ratio < 1, Cells: []section.Cell{
-			section.Text(n.Name), carries, beside, interval, section.Count.Cell(float64(n.Run.Done())), section.Text(why),
+			section.Text(n.Name), carries, ratioCell, interval, section.Count.Cell(float64(n.Run.Done())), section.Text(why),
 		}})
 	}
 	s := &section.Section{
@@ -259,7 +259,7 @@ func (k *Kind) section() *section.Section {
 		Note: "Each node's own report is NODE/report.html, beside this one.",
 	}
 	if len(k.Nodes) > 1 && len(k.Nodes) < 3 {
-		s.Remarks = []section.Remark{{Text: fmt.Sprintf("Of %s nobody can show which is the odd one: --each-kind takes more.",
+		s.Remarks = []section.Remark{{Text: fmt.Sprintf("%s cannot show which is the odd one: --each-kind takes more.",
 			plural.Count(len(k.Nodes), "node"))}}
 	}
 	return s

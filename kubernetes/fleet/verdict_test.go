@@ -29,7 +29,7 @@ func stored(t *testing.T, dir, name string, run *result.Run) {
 	for i := range run.Trials {
 		run.Trials[i].Seq = i + 1
 	}
-	err := store.Keep(filepath.Join(dir, name), *run, func(result.Trial) map[string][]byte { return nil })
+	err := store.Keep(t.Context(), filepath.Join(dir, name), *run, func(result.Trial) map[string][]byte { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,7 @@ func TestParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	image := "plimsoll-kubernetes:" + strings.TrimSpace(string(version))
-	for i, want := range []int{10, 6, 3, 8, 2, 2, 1, 1} {
+	for i, want := range []int{10, 6, 4, 8, 2, 2, 1, 1} {
 		on := make([]any, 8)
 		for j := range on {
 			on[j] = i == j

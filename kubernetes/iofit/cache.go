@@ -2,12 +2,12 @@ package iofit
 
 import "sync"
 
-// cache keeps what was made for keys, and makes it once, also where several ask at the same time. It holds at most
-// twice so many: when so many are new, those that nobody asked for since are forgotten.
+// cache keeps values by keys, and makes each once, also if several goroutines ask at the same time. It holds at most
+// twice limit: when limit values are new, older ones that were not asked for since are dropped.
 type cache[K comparable, V any] struct {
-	most int
+	limit int
 
-	mu         sync.RWMutex
+	mu         sync.RWMutex // guards young and old; what is made for a key is made without it
 	young, old map[K]func() V
 }
 
@@ -32,7 +32,7 @@ func (c *cache[K, V]) keep(key K, made func() V) func() V {
 	if !is {
 		f = sync.OnceValue(made)
 	}
-	if c.young == nil || len(c.young) >= c.most {
+	if c.young == nil || len(c.young) >= c.limit {
 		c.old, c.young = c.young, map[K]func() V{}
 	}
 	c.young[key] = f

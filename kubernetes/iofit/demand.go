@@ -9,6 +9,7 @@ package iofit
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -38,6 +39,61 @@ const (
 	DataAnnotation    = Prefix + "data"             // bytes that a move copies: 100GB
 	UnknownAnnotation = Prefix + "unknown"          // Allow or Deny: nodes of which nobody knows what it would do there
 )
+
+// AdmittedAnnotation is what a pod's annotations said when it was bound, written by the binding. It counts from then
+// on, whatever the others say since.
+const AdmittedAnnotation = Prefix + "admitted"
+
+// declared are the annotations by which pods say what they are and need.
+var declared = []string{ClassAnnotation, LeastAnnotation, LoadAnnotation, P99Annotation, LimitAnnotation,
+	DriveAnnotation, DataAnnotation, UnknownAnnotation}
+
+// Admission returns the value of AdmittedAnnotation for a pod that is being bound; "" for one that says nothing.
+func Admission(annotations map[string]string) string {
+	values := map[string]string{}
+	for _, name := range declared {
+		if text, ok := annotations[name]; ok {
+			values[name] = text
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(values)
+	if err != nil {
+		return "" // not of strings
+	}
+	return string(text)
+}
+
+// admissions are all that were read, by their text.
+var admissions = cache[string, admission]{limit: mostDemands}
+
+type admission struct {
+	values map[string]string
+	err    error
+}
+
+// Admitted returns the annotations that count of a pod with a node: as they were when it was bound, where the binding
+// wrote that, and as they are otherwise.
+func Admitted(annotations map[string]string) (map[string]string, error) {
+	text := annotations[AdmittedAnnotation]
+	if text == "" {
+		return annotations, nil
+	}
+	if most := longestLimits * len(declared); len(text) > most {
+		return nil, problem.New(problem.Invalid, "annotation "+AdmittedAnnotation,
+			fmt.Sprintf("it has %d characters, and at most %d are read", len(text), most), "")
+	}
+	a := admissions.get(text, func() admission {
+		var said map[string]string
+		if err := json.Unmarshal([]byte(text), &said); err != nil {
+			return admission{nil, problem.New(problem.Invalid, "annotation "+AdmittedAnnotation, err.Error(), "")}
+		}
+		return admission{said, nil}
+	})
+	return a.values, a.err
+}
 
 // HeldLabel is of nodes on which limits on devices are to be held: there run the pods of limits, which have a label in
 // a namespace of their own. There limits count while that pod is ready.
@@ -109,10 +165,10 @@ func (d *Demand) On(held bool) *Demand {
 }
 
 // variants are demands with other limits, or on another drive, than their annotations say.
-var variants = cache[variant, *Demand]{most: mostDemands}
+var variants = cache[variant, *Demand]{limit: mostDemands}
 
 type variant struct {
-	of     *Demand
+	demand *Demand
 	limits result.Limits
 	drive  string
 }
@@ -144,7 +200,7 @@ func (d *Demand) keyed() *Demand {
 
 // demands are all that were parsed, by what pods say. Pods say few different things, and
 // are asked for it for every node of every pod that is scheduled.
-var demands = cache[said, parsed]{most: mostDemands}
+var demands = cache[said, parsed]{limit: mostDemands}
 
 type said struct {
 	class, least, load, p99, limits, drive, data, unknown string
@@ -163,6 +219,12 @@ type parsed struct {
 // ours. The error is a problem.List with everything that is wrong with its annotations.
 func DemandOf(pod *corev1.Pod) (*Demand, error) {
 	a := pod.Annotations
+	if pod.Spec.NodeName != "" {
+		var err error
+		if a, err = Admitted(a); err != nil {
+			return nil, err
+		}
+	}
 	if a[ClassAnnotation] == "" {
 		return nil, unclassed(a)
 	}
@@ -187,54 +249,53 @@ const (
 
 // bounded is the error of a pod that says too much: all that pods say is kept, and goes into errors of each node.
 func bounded(annotations map[string]string) error {
-	var all problem.List
-	for _, name := range []string{ClassAnnotation, LeastAnnotation, LoadAnnotation, P99Annotation, LimitAnnotation,
-		DriveAnnotation, DataAnnotation, UnknownAnnotation} {
-		most := longest
+	var problems problem.List
+	for _, name := range declared {
+		limit := longest
 		if name == LimitAnnotation {
-			most = longestLimits
+			limit = longestLimits
 		}
-		if n := len(annotations[name]); n > most {
-			all = append(all, problem.Problem{Kind: problem.Invalid, What: "annotation " + name,
-				Why: fmt.Sprintf("it has %d characters, and at most %d are read", n, most)})
+		if n := len(annotations[name]); n > limit {
+			problems = append(problems, problem.Problem{Kind: problem.Invalid, What: "annotation " + name,
+				Why: fmt.Sprintf("it has %d characters, and at most %d are read", n, limit)})
 		}
 	}
-	return all.Err()
+	return problems.Err()
 }
 
 // unclassed is the error of a pod that needs something and says not what it is.
 func unclassed(annotations map[string]string) error {
-	var all problem.List
+	var problems problem.List
 	for _, needs := range []string{LeastAnnotation, P99Annotation} {
 		if annotations[needs] != "" {
-			all = append(all, problem.Problem{Kind: problem.Invalid,
+			problems = append(problems, problem.Problem{Kind: problem.Invalid,
 				What:   fmt.Sprintf("annotation %s says what the pod is to do, and none says what it is", needs),
 				Remedy: "annotate it with " + ClassAnnotation})
 		}
 	}
-	return all.Err()
+	return problems.Err()
 }
 
 // running returns the containers of a pod that run together: those that start first and go on are of them.
 func running(pod *corev1.Pod) []corev1.Container {
-	all := slices.Clone(pod.Spec.Containers)
+	containers := slices.Clone(pod.Spec.Containers)
 	for _, c := range pod.Spec.InitContainers {
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			all = append(all, c)
+			containers = append(containers, c)
 		}
 	}
-	return all
+	return containers
 }
 
 // withVolumes returns how many of a pod's containers have volumes that may stand on devices. Limits on devices are of
 // each of them.
 func withVolumes(pod *corev1.Pod) (n int64) {
-	none := map[string]bool{}
+	dataless := map[string]bool{}
 	for _, v := range pod.Spec.Volumes {
-		none[v.Name] = v.ConfigMap != nil || v.Secret != nil || v.Projected != nil || v.DownwardAPI != nil
+		dataless[v.Name] = v.ConfigMap != nil || v.Secret != nil || v.Projected != nil || v.DownwardAPI != nil
 	}
 	for _, c := range running(pod) {
-		has := func(m corev1.VolumeMount) bool { return !none[m.Name] }
+		has := func(m corev1.VolumeMount) bool { return !dataless[m.Name] }
 		if len(c.VolumeDevices) > 0 || slices.ContainsFunc(c.VolumeMounts, has) {
 			n++
 		}
@@ -268,10 +329,11 @@ func resourcesOf(pod *corev1.Pod) (cpus float64, memory int64) {
 
 func (s said) parse() (*Demand, error) {
 	d := &Demand{Class: s.class, Drive: s.drive, Unknown: s.unknown}
-	var all problem.List
+	var problems problem.List
 	wrong := func(annotation string, err error) {
 		if err != nil {
-			all = append(all, problem.Problem{Kind: problem.Invalid, What: "annotation " + annotation, Why: err.Error()})
+			problems = append(problems, problem.Problem{Kind: problem.Invalid, What: "annotation " + annotation,
+				Why: err.Error()})
 		}
 	}
 	var err error
@@ -309,7 +371,7 @@ func (s said) parse() (*Demand, error) {
 		r.OperationsPerSecond = times(r.OperationsPerSecond, s.times)
 		r.BytesPerSecond = times(r.BytesPerSecond, s.times)
 	}
-	if err := all.Err(); err != nil {
+	if err := problems.Err(); err != nil {
 		return nil, err
 	}
 	return d.keyed(), nil
@@ -346,10 +408,10 @@ func less[T int64 | float64](a, b T) T {
 	return min(a, b)
 }
 
-// Standing is who stands on a node, whatever the order in which they came.
+// Standing is the demands of the pods on a node, whatever the order in which they came.
 type Standing struct {
-	all []*Demand
-	key string
+	demands []*Demand
+	key     string
 
 	held bool // limits on devices
 
@@ -366,7 +428,7 @@ type Standing struct {
 func OnNode(node *corev1.Node, kind *Kind, pods iter.Seq[*corev1.Pod], claims Claims,
 	counts func(namespace string) bool,
 ) Standing {
-	var all []*Demand
+	var demands []*Demand
 	settled := true
 	taken := corev1.ResourceList{}
 	held := Holds(node, pods)
@@ -385,12 +447,12 @@ func OnNode(node *corev1.Node, kind *Kind, pods iter.Seq[*corev1.Pod], claims Cl
 		}
 		volumes, known := claims.Of(pod)
 		settled = settled && known
-		if d, _ = kind.at(node, d, volumes, held); !counts(pod.Namespace) {
+		if d, _ = kind.demandOn(node, d, volumes, held); !counts(pod.Namespace) {
 			d = d.withoutNeeds()
 		}
-		all = append(all, d)
+		demands = append(demands, d)
 	}
-	s := Stand(all)
+	s := Stand(demands)
 	s.Settled, s.held = settled, held
 	if has := node.Status.Allocatable.Cpu().AsApproximateFloat64(); has > 0 {
 		s.cpus = max(has-taken.Cpu().AsApproximateFloat64(), least)
@@ -405,10 +467,11 @@ func OnNode(node *corev1.Node, kind *Kind, pods iter.Seq[*corev1.Pod], claims Cl
 const least = 1e-3
 
 // Stand returns pods that stand on one node.
-func Stand(all []*Demand) Standing {
-	s := Standing{all: slices.SortedFunc(slices.Values(all), func(a, b *Demand) int { return cmp.Compare(a.key, b.key) })}
+func Stand(demands []*Demand) Standing {
+	s := Standing{demands: slices.SortedFunc(slices.Values(demands),
+		func(a, b *Demand) int { return cmp.Compare(a.key, b.key) })}
 	key := sha256.New() // short, as tens of thousands of them are kept
-	for _, d := range s.all {
+	for _, d := range s.demands {
 		fmt.Fprintln(key, d.key)
 	}
 	s.key = string(key.Sum(nil))

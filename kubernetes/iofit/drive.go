@@ -96,31 +96,34 @@ func parseBases(text, from string, drives []model.HostDrive) (bases, error) {
 
 // read reads what stands on a drive: one name, or a list.
 func (b bases) read(r *field.Reader, n *yaml.Node, key, drive string) {
-	all := []*yaml.Node{n}
+	nodes := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
-		all = n.Content
+		nodes = n.Content
 	}
-	for _, n := range all {
-		of := fmt.Sprintf("%s of drive %s", key, drive)
+	for _, n := range nodes {
+		subject := fmt.Sprintf("%s of drive %s", key, drive)
 		if n.Kind != yaml.ScalarNode || n.Value == "" || field.IsNull(n) {
-			r.Problem(n, fmt.Sprintf("%s are names, and not %s", of, field.Describe(n)), "write "+key+": [NAME, NAME]")
+			r.Problem(n, fmt.Sprintf("%s are names, and not %s", subject, field.Describe(n)), "write "+key+": [NAME, NAME]")
 			continue
 		}
 		is := basis{key, n.Value}
 		if key == pathsKey {
 			if !path.IsAbs(n.Value) {
-				r.Problem(n, fmt.Sprintf("%s: %s does not begin with /", of, n.Value), "")
+				r.Problem(n, fmt.Sprintf("%s: %s does not begin with /", subject, n.Value), "")
 				continue
 			}
 			is.name = path.Clean(n.Value)
 		}
 		if other, twice := b[is]; twice {
-			r.Problem(n, fmt.Sprintf("%s: %s is on drive %s already", of, n.Value, other), "keep one of them")
+			r.Problem(n, fmt.Sprintf("%s: %s is on drive %s already", subject, n.Value, other), "keep one of them")
 			continue
 		}
 		b[is] = drive
 	}
 }
+
+// kubeletPath is where the kubelet keeps what dies with a pod, such as its emptyDir.
+const kubeletPath = "/var/lib/kubelet"
 
 // Claims looks up what claims of pods are bound to.
 type Claims struct {
@@ -139,8 +142,13 @@ type Volume struct {
 // good: each claim is bound.
 func (c Claims) Of(pod *corev1.Pod) (all []Volume, settled bool) {
 	settled = true
+	scratch := false
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
+		if v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumDefault {
+			scratch = true
+			continue
+		}
 		if v.HostPath != nil {
 			all = append(all, Volume{on: []basis{{pathsKey, v.HostPath.Path}}})
 			continue
@@ -152,6 +160,9 @@ func (c Claims) Of(pod *corev1.Pod) (all []Volume, settled bool) {
 		on, bound := c.claim(pod.Namespace, claim)
 		settled = settled && bound
 		all = append(all, Volume{claim, on})
+	}
+	if scratch || len(all) == 0 { // the last: data of a claim says more of a pod than its scratch space does
+		all = append(all, Volume{on: []basis{{pathsKey, kubeletPath}}})
 	}
 	return all, settled
 }
@@ -200,13 +211,13 @@ func (c Claims) claim(namespace, name string) (on []basis, bound bool) {
 	if err != nil {
 		return c.class(class), false
 	}
-	switch of := volume.Spec; {
-	case of.Local != nil:
-		on = append(on, basis{pathsKey, of.Local.Path})
-	case of.HostPath != nil:
-		on = append(on, basis{pathsKey, of.HostPath.Path})
-	case of.CSI != nil:
-		on = append(on, driven(of.CSI.Driver, of.CSI.VolumeAttributes)...)
+	switch spec := volume.Spec; {
+	case spec.Local != nil:
+		on = append(on, basis{pathsKey, spec.Local.Path})
+	case spec.HostPath != nil:
+		on = append(on, basis{pathsKey, spec.HostPath.Path})
+	case spec.CSI != nil:
+		on = append(on, driven(spec.CSI.Driver, spec.CSI.VolumeAttributes)...)
 	}
 	// The class that provisioned it may be gone, or be another now. What the volume says of itself comes first.
 	return append(on, c.class(volumehelper.GetPersistentVolumeClass(volume))...), true
@@ -226,10 +237,10 @@ func (c Claims) class(name string) (on []basis) {
 // driven returns what a CSI driver of LVM says: of a volume in its attributes, and of volumes to be in parameters of
 // their StorageClass.
 func driven(driver string, says map[string]string) (on []basis) {
-	of := lvm[driver]
-	for _, key := range of.says {
+	attributes := lvm[driver]
+	for _, key := range attributes.says {
 		if name := says[key]; name != "" {
-			return []basis{{of.key, name}}
+			return []basis{{attributes.key, name}}
 		}
 	}
 	return nil
@@ -264,14 +275,14 @@ func (k *Kind) basesOf(node *corev1.Node) (bases, error) {
 		text = text[:mostDrivesBytes+1] // which is refused, and not kept whole
 	}
 	r := k.reported.get(text, func() reported {
-		own, err := parseBases(text, "", k.Host.Drives)
+		ownBases, err := parseBases(text, "", k.Host.Drives)
 		if err != nil {
 			return reported{k.stand, unreadDrives(err)}
 		}
-		all := bases{}
-		maps.Copy(all, k.stand)
-		maps.Copy(all, own)
-		return reported{all, nil}
+		merged := bases{}
+		maps.Copy(merged, k.stand)
+		maps.Copy(merged, ownBases)
+		return reported{merged, nil}
 	})
 	return r.bases, r.err
 }
@@ -286,13 +297,13 @@ func unreadDrives(err error) error {
 	return fmt.Errorf("annotation %s of the node does not count: %s", DrivesAnnotation, string(text))
 }
 
-// at returns the demand of a pod with volumes on a node: limits on devices count where they are held, and the pod on
-// the drive that its volumes stand on there. The model has one drive for a pod. note says what is not known of that, or
-// does not count; "" for nothing.
-func (k *Kind) at(node *corev1.Node, d *Demand, volumes []Volume, held bool) (at *Demand, note string) {
-	at = d.On(held)
+// demandOn returns the demand of a pod with volumes on a node: limits on devices count if they are held, and the drive
+// is that of its volumes. The model has one drive for a pod. note is what is not known of the drive, or does not count;
+// "" for nothing.
+func (k *Kind) demandOn(node *corev1.Node, d *Demand, volumes []Volume, held bool) (placed *Demand, note string) {
+	placed = d.On(held)
 	if len(volumes) == 0 || len(k.Host.Drives) == 0 {
-		return at, ""
+		return placed, ""
 	}
 	known, err := k.basesOf(node)
 	var drives []string
@@ -312,20 +323,20 @@ func (k *Kind) at(node *corev1.Node, d *Demand, volumes []Volume, held bool) (at
 	}
 	switch {
 	case len(drives) == 0 && note == "": // such as /etc/localtime of the node
-		return at, ""
+		return placed, ""
 	case len(drives) == 0 && d.Drive != "":
-		return at, fmt.Sprintf("%s; the pod counts on %s, as its annotation says", note, d.Drive)
+		return placed, fmt.Sprintf("%s; the pod counts on %s, as its annotation says", note, d.Drive)
 	case len(drives) == 0:
-		return at, fmt.Sprintf("%s; the pod counts on the first, %s", note, k.Host.Drives[0].Name)
+		return placed, fmt.Sprintf("%s; the pod counts on the first, %s", note, k.Host.Drives[0].Name)
 	case slices.Contains(drives, d.Drive):
-		return at.on(d.Drive), note
+		return placed.on(d.Drive), note
 	case d.Drive != "":
 		note = fmt.Sprintf("its volumes are on %s, and its annotation says %s", plural.And(drives), d.Drive)
 	case len(drives) > 1:
 		note = fmt.Sprintf("its volumes are on %s, and the pod counts on %s alone: annotation %s names another",
 			plural.And(drives), drives[0], DriveAnnotation)
 	}
-	return at.on(drives[0]), note
+	return placed.on(drives[0]), note
 }
 
 // unknown says why nobody knows on which drive of a kind's nodes a volume is; "" for a path of the node, which need
@@ -339,9 +350,9 @@ func (v Volume) unknown(kind string) string {
 		on = append(on, o.String())
 	}
 	if len(on) == 0 {
-		return fmt.Sprintf("nobody knows what claim %s stands on", v.name)
+		return fmt.Sprintf("the drive of claim %s is not known", v.name)
 	}
-	return fmt.Sprintf("nobody knows on which drive of %s nodes claim %s stands (%s)", kind, v.name, plural.And(on))
+	return fmt.Sprintf("it is not known on which drive of %s nodes claim %s is (%s)", kind, v.name, plural.And(on))
 }
 
 func (b basis) String() string {
@@ -352,7 +363,7 @@ func (b basis) String() string {
 // DriveOn returns the number of the drive of the kind's hosts that a pod with volumes is on, on a node, and whether its
 // volumes or its annotation say so. It is the first otherwise; below 0 where there are none.
 func (k *Kind) DriveOn(node *corev1.Node, d *Demand, volumes []Volume) (drive int, known bool) {
-	at, _ := k.at(node, d, volumes, true)
+	at, _ := k.demandOn(node, d, volumes, true)
 	i := slices.IndexFunc(k.Host.Drives, func(h model.HostDrive) bool { return h.Name == at.Drive })
 	return max(i, min(0, len(k.Host.Drives)-1)), i >= 0
 }
@@ -372,11 +383,11 @@ func (d *Demand) on(drive string) *Demand {
 }
 
 // JudgeOn returns what a pod with volumes would do on a node of the kind, as Judge does of what it needs there.
-func (k *Kind) JudgeOn(node *corev1.Node, there Standing, d *Demand, volumes []Volume) Verdict {
-	at, note := k.at(node, d, volumes, there.held)
-	v := k.Judge(there, at)
+func (k *Kind) JudgeOn(node *corev1.Node, standing Standing, d *Demand, volumes []Volume) Verdict {
+	placed, note := k.demandOn(node, d, volumes, standing.held)
+	v := k.Judge(standing, placed)
 	if len(k.Host.Drives) > 1 {
-		v.Drive = cmp.Or(at.Drive, k.Host.Drives[0].Name)
+		v.Drive = cmp.Or(placed.Drive, k.Host.Drives[0].Name)
 	}
 	switch {
 	case note == "":

@@ -142,7 +142,7 @@ func TestDriveOfAClaim(t *testing.T) {
 		"unbound-lvm": "sata", "unbound-topo": "sata", "unseen": "sata", "classless": "", "missing": ""} {
 		pod := mounting(aPod("class", "writes"), claim)
 		volumes, settled := claims.Of(pod)
-		d, note := k.at(&corev1.Node{}, aDemand(t, "class", "writes"), volumes, false)
+		d, note := k.demandOn(&corev1.Node{}, aDemand(t, "class", "writes"), volumes, false)
 		if d.Drive != want || (note == "") != (want != "") {
 			t.Errorf("%s: it counts on %q, not %q: %s", claim, d.Drive, want, note)
 		}
@@ -182,7 +182,7 @@ func TestDriveOfAPod(t *testing.T) {
 		{annotated: "nvme", claims: []string{"data"}, want: "sata", note: "its annotation says nvme"},
 		{annotated: "floppy", claims: []string{"data"}, want: "sata", note: "its annotation says floppy"},
 		{annotated: "sata", claims: []string{"web"}, want: "sata", note: "as its annotation says"},
-		{claims: []string{"web", "data"}, want: "sata", note: "claim web stands (StorageClass ebs)"},
+		{claims: []string{"web", "data"}, want: "sata", note: "claim web is (StorageClass ebs)"},
 		{more: []corev1.Volume{path("/etc/localtime")}},
 		{more: []corev1.Volume{path("/etc/localtime"), path("/mnt/nvme/x")}, want: "nvme"},
 		{more: []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{
@@ -195,11 +195,11 @@ func TestDriveOfAPod(t *testing.T) {
 			t.Fatal(err)
 		}
 		volumes, _ := claims.Of(pod)
-		d, note := k.at(&corev1.Node{}, asked, volumes, false)
+		d, note := k.demandOn(&corev1.Node{}, asked, volumes, false)
 		if d.Drive != c.want || !strings.Contains(note, c.note) || (note == "") != (c.note == "") {
 			t.Errorf("%q with %v and %d others: it counts on %q: %q", c.annotated, c.claims, len(c.more), d.Drive, note)
 		}
-		if again, _ := k.at(&corev1.Node{}, asked, volumes, false); again != d {
+		if again, _ := k.demandOn(&corev1.Node{}, asked, volumes, false); again != d {
 			t.Errorf("%v: the same is made twice", c.claims)
 		}
 	}
@@ -248,7 +248,7 @@ func TestDrivesOfANode(t *testing.T) {
 	on := func(claim, says string) (string, string) {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{DrivesAnnotation: says}}}
 		volumes, _ := claims.Of(mounting(aPod(), claim))
-		d, note := k.at(node, aDemand(t, "class", "writes"), volumes, false)
+		d, note := k.demandOn(node, aDemand(t, "class", "writes"), volumes, false)
 		return d.Drive, note
 	}
 	for _, c := range [][3]string{{"data", "", "sata"}, {"data", "nvme: {paths: /mnt/disks/1234}", "nvme"},
@@ -279,9 +279,9 @@ sata: {volume-groups: [vg, ""], paths: /mnt/nvme/}`)
 	if err == nil {
 		t.Fatal("it is taken")
 	}
-	for _, wrong := range []string{"ConfigMap /model-big", "drives.yaml", `no drive "nvmee"`, "nvme and sata", "mnt does not begin",
-		"3 does not begin", "not keys and values", `"storage-class"`, "vg is on drive nvme already", `not ""`,
-		"/mnt/nvme/ is on drive nvmee already"} {
+	for _, wrong := range []string{"ConfigMap /model-big", "drives.yaml", `no drive "nvmee"`, "nvme and sata",
+		"mnt does not begin", "3 does not begin", "not keys and values", `"storage-class"`,
+		"vg is on drive nvme already", `not ""`, "/mnt/nvme/ is on drive nvmee already"} {
 		if !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%q is not in:\n%v", wrong, err)
 		}
@@ -289,5 +289,33 @@ sata: {volume-groups: [vg, ""], paths: /mnt/nvme/}`)
 	if _, err := ConfigMap("big", file.Bytes(), "{drives: {}}", "nvme: {paths: /mnt}"); err == nil ||
 		!strings.Contains(err.Error(), "nor any other") {
 		t.Error(err)
+	}
+}
+
+// What dies with a pod is on the drive below the kubelet's directory: data of a claim says more of the pod.
+func TestScratchSpaceIsOnTheKubeletsDrive(t *testing.T) {
+	k := withDrivesFile(t, someDrives)
+	node := &corev1.Node{}
+	node.Annotations = map[string]string{DrivesAnnotation: "sata: {paths: /var/lib/kubelet}"}
+	claims := theClaims(t, aClaim("fast", "", "fast"), aVolume("fast", "", aLocal("/mnt/nvme/1")))
+	scratch := corev1.Volume{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+	memory := corev1.Volume{Name: "shm", VolumeSource: corev1.VolumeSource{
+		EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}}
+	for _, c := range []struct {
+		claims []string
+		more   []corev1.Volume
+		want   string
+	}{{nil, []corev1.Volume{scratch}, "sata"}, {nil, nil, "sata"}, {[]string{"fast"}, []corev1.Volume{scratch}, "nvme"},
+		{[]string{"fast"}, []corev1.Volume{memory}, "nvme"}} {
+		pod := mounting(aPod("class", "writes"), c.claims...)
+		pod.Spec.Volumes = append(c.more, pod.Spec.Volumes...)
+		d, err := DemandOf(pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		volumes, _ := claims.Of(pod)
+		if at, _ := k.demandOn(node, d, volumes, false); at.Drive != c.want {
+			t.Errorf("claims %v and %d other volumes: it counts on %q, not on %s", c.claims, len(c.more), at.Drive, c.want)
+		}
 	}
 }

@@ -269,6 +269,69 @@ func TestAttackLittleMemory(t *testing.T) {
 	if v := k.Judge(Stand(there), reader); v.Limit != "unknown" {
 		t.Errorf("with %d there: %+v", len(there), v)
 	}
+	// Pods without a class take the memory, so that nobody knows what those do that stand there: the limit protects its
+	// pod as before, and where none has one, all may come.
+	node := &corev1.Node{}
+	node.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("8"), "memory": resource.MustParse("8Gi")}
+	batch := aPod()
+	batch.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{"memory": resource.MustParse("7Gi")}}}}
+	for _, limit := range []string{"10/s", ""} {
+		stand := func(pods ...*corev1.Pod) Standing {
+			first := aPod("class", "writes")
+			if limit != "" {
+				first = aPod("class", "writes", "least-throughput", limit)
+			}
+			readers := slices.Repeat([]*corev1.Pod{aPod("class", "reads")}, 4)
+			return OnNode(node, k, slices.Values(slices.Concat([]*corev1.Pod{first}, readers, pods)), Claims{},
+				func(string) bool { return true })
+		}
+		plain := aDemand(t, "class", "writes")
+		if v := k.Judge(stand(), plain); v.Broken != "" || v.Unknown != "" {
+			t.Fatalf("limit %q, with room: %+v", limit, v)
+		}
+		if v := k.Judge(stand(batch), plain); (v.Limit == "unknown") != (limit != "") || v.Unknown == "" || v.Always {
+			t.Errorf("limit %q, while a batch has the memory: %+v", limit, v)
+		}
+	}
+}
+
+// What was admitted when a pod was bound counts, whatever its other annotations say since.
+func TestAttackAnnotationsOfARunningPod(t *testing.T) {
+	k, all := aKind(t, "big", bigHost), func(string) bool { return true }
+	pod := aPod("class", "writes", "least-throughput", "1000/s")
+	pod.Annotations["example.com/x"] = "y"
+	pod.Annotations[AdmittedAnnotation] = Admission(pod.Annotations)
+	pod.Spec.NodeName = "n"
+	newcomer := aDemand(t, "class", "writes")
+	on := func(p *corev1.Pod) Standing {
+		return OnNode(&corev1.Node{}, k, slices.Values(slices.Repeat([]*corev1.Pod{p}, 3)), Claims{}, all)
+	}
+	want := k.Judge(on(pod), newcomer)
+	for _, change := range [][2]string{{"least-throughput", "1/s"}, {"class", "reads"}, {"class", ""}, {"load", "1/s"},
+		{"limits", "write-iops: 1"}, {"p99-limit", "1ns"}} {
+		later := pod.DeepCopy()
+		later.Annotations[Prefix+change[0]] = change[1]
+		if got := k.Judge(on(later), newcomer); got != want {
+			t.Errorf("%v: %+v, and before %+v", change, got, want)
+		}
+	}
+	if text := Admission(map[string]string{"example.com/x": "y"}); text != "" {
+		t.Errorf("a pod that says nothing is admitted as %s", text)
+	}
+	// Before it has a node, it counts as it says.
+	waiting := pod.DeepCopy()
+	waiting.Spec.NodeName, waiting.Annotations[ClassAnnotation] = "", "reads"
+	if d, err := DemandOf(waiting); err != nil || d.Class != "reads" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	for _, text := range []string{"[", "[1]", strings.Repeat("{", 1<<20)} {
+		forged := pod.DeepCopy()
+		forged.Annotations[AdmittedAnnotation] = text
+		if d, err := DemandOf(forged); d != nil || err == nil || !strings.Contains(err.Error(), AdmittedAnnotation) {
+			t.Errorf("%.9q is read: %+v, %v", text, d, err)
+		}
+	}
 }
 
 // All that is wrong is said at once, and nothing that a pod's author writes gets further.

@@ -58,8 +58,8 @@ type (
 		shares
 	}
 	asked struct {
-		there stands
-		pod   string
+		standing stands
+		pod      string
 	}
 )
 
@@ -88,12 +88,13 @@ const (
 // ParseKind reads a ConfigMap of a kind.
 func ParseKind(c *corev1.ConfigMap) (*Kind, error) {
 	k := &Kind{Name: c.Labels[KindLabel]}
-	k.judged.most, k.looked.most, k.thinks.most, k.reported.most = mostVerdicts, mostOutlooks, mostDemands, mostReported
+	k.judged.limit, k.looked.limit = mostVerdicts, mostOutlooks
+	k.thinks.limit, k.reported.limit = mostDemands, mostReported
 	within := func(err error) error {
 		return fmt.Errorf("ConfigMap %s/%s, of nodes %s: %w", c.Namespace, c.Name, k.Name, err)
 	}
 	if k.Name == "" {
-		return nil, within(errors.New("label " + KindLabel + " does not say of which nodes it is"))
+		return nil, within(errors.New("label " + KindLabel + " does not name its nodes"))
 	}
 	text := []byte(c.Data[modelKey])
 	if len(text) == 0 {
@@ -136,8 +137,8 @@ func ParseKind(c *corev1.ConfigMap) (*Kind, error) {
 // are these again, on another node of the kind.
 func withDrives(had []model.HostDrive, known []model.Drive) []model.HostDrive {
 	for _, d := range known {
-		same := func(h model.HostDrive) bool { return h.Is.On == d.On }
-		if len(had) > 0 && (d.Host == "" || d.Host != had[0].Is.Host || slices.ContainsFunc(had, same)) {
+		equal := func(h model.HostDrive) bool { return h.Is.On == d.On }
+		if len(had) > 0 && (d.Host == "" || d.Host != had[0].Is.Host || slices.ContainsFunc(had, equal)) {
 			continue
 		}
 		d.Points = nil // of the model, and of no use to predictions
@@ -247,7 +248,7 @@ func didYouMean(name string, known []string) string {
 // outlook is what pods would do together on a node.
 type outlook struct {
 	rate   float64         // operations a second, of all
-	of     map[string]each // by the key of demands: equal ones do the same
+	byKey  map[string]each // by the key of demands: equal ones do the same
 	failed error           // that no model answers
 	full   *model.Overfull
 }
@@ -262,7 +263,7 @@ type each struct {
 // look returns what pods would do together with shares of what the kind has; those of classes that nobody knows do not
 // count.
 func (k *Kind) look(s Standing, of shares) *outlook {
-	return k.looked.get(stands{s.key, of}, func() *outlook { return k.solve(s.all, of) })
+	return k.looked.get(stands{s.key, of}, func() *outlook { return k.solve(s.demands, of) })
 }
 
 // alone is a pod with a demand on an empty node.
@@ -270,30 +271,40 @@ func (k *Kind) alone(d *Demand) *outlook { return k.look(Stand([]*Demand{d}), sh
 
 // sharesOf returns what pods with a class may have on a node.
 func (k *Kind) sharesOf(s Standing) shares {
-	of := func(left, has float64) int {
+	portion := func(left, has float64) int {
 		if left == 0 || has == 0 {
 			return parts
 		}
 		return int(min(max(1, parts*left/has), parts))
 	}
-	return shares{of(s.cpus, k.Host.Host.CPUs), of(float64(s.memory), float64(k.Host.Host.MemoryBytes))}
+	return shares{portion(s.cpus, k.Host.Host.CPUs), portion(float64(s.memory), float64(k.Host.Host.MemoryBytes))}
 }
 
 // host returns what a node has of which pods with a class have shares.
-func (k *Kind) host(of shares) model.HostKind {
-	h := k.Host
-	h.Host.CPUs *= float64(of.cpus) / parts
-	h.Host.MemoryBytes = h.Host.MemoryBytes / parts * int64(of.memory)
-	if of.memory == parts {
-		h.Host.MemoryBytes = k.Host.Host.MemoryBytes
+func (k *Kind) host(share shares) model.HostKind {
+	host := k.Host
+	host.Host.CPUs *= float64(share.cpus) / parts
+	host.Host.MemoryBytes = host.Host.MemoryBytes / parts * int64(share.memory)
+	if share.memory == parts {
+		host.Host.MemoryBytes = k.Host.Host.MemoryBytes
 	}
-	return h
+	return host
+}
+
+// HostBeside returns what a node has of which pods with a class may stand there beside those without one, in few
+// steps, and a text that is the same for nodes that have the same.
+func (k *Kind) HostBeside(standing Standing) (model.HostKind, string) {
+	const step = parts / 4
+	coarse := func(n int) int { return max(1, n/step*step) }
+	rounded := k.sharesOf(standing)
+	rounded = shares{coarse(rounded.cpus), coarse(rounded.memory)}
+	return k.host(rounded), fmt.Sprint(rounded)
 }
 
 // tenants returns demands as the model has them, equal ones together, without those of classes that it does not know.
-func (k *Kind) tenants(all []*Demand) (placed []model.Placed, who []*Demand) {
-	for _, d := range all {
-		if len(who) > 0 && who[len(who)-1].key == d.key {
+func (k *Kind) tenants(demands []*Demand) (placed []model.Placed, distinct []*Demand) {
+	for _, d := range demands {
+		if len(distinct) > 0 && distinct[len(distinct)-1].key == d.key {
 			placed[len(placed)-1].Count++
 			continue
 		}
@@ -303,18 +314,18 @@ func (k *Kind) tenants(all []*Demand) (placed []model.Placed, who []*Demand) {
 		}
 		// Nobody knows what some classes do with little memory. One that is given so little leaves the node known, and
 		// counts as if it had no such limit.
-		if len(all) > 1 && d.Limits.MemoryBytes > 0 && k.alone(d).failed != nil {
+		if len(demands) > 1 && d.Limits.MemoryBytes > 0 && k.alone(d).failed != nil {
 			p.Own.MemoryBytes = 0
 		}
-		placed, who = append(placed, p), append(who, d)
+		placed, distinct = append(placed, p), append(distinct, d)
 	}
-	return placed, who
+	return placed, distinct
 }
 
 // Uses returns which shares of what a node has those who stand there use, and how many operations a second they do
 // together, by the model. pods are those that count.
 func (k *Kind) Uses(s Standing) (pods int, rate float64, uses []model.Use, err error) {
-	placed, _ := k.tenants(s.all)
+	placed, _ := k.tenants(s.demands)
 	for _, p := range placed {
 		pods += p.Count
 	}
@@ -327,24 +338,24 @@ func (k *Kind) Uses(s Standing) (pods int, rate float64, uses []model.Use, err e
 	return pods, solved.Rate, uses, err
 }
 
-func (k *Kind) solve(all []*Demand, of shares) *outlook {
-	o := &outlook{of: map[string]each{}}
-	placed, who := k.tenants(all)
-	s, err := k.Model.Solve(k.host(of), placed)
-	if errors.As(err, &o.full) {
-		return o
+func (k *Kind) solve(demands []*Demand, share shares) *outlook {
+	out := &outlook{byKey: map[string]each{}}
+	placed, distinct := k.tenants(demands)
+	s, err := k.Model.Solve(k.host(share), placed)
+	if errors.As(err, &out.full) {
+		return out
 	}
-	if o.failed = err; err != nil {
-		return o
+	if out.failed = err; err != nil {
+		return out
 	}
-	o.rate = s.Rate
+	out.rate = s.Rate
 	for i, t := range s.Tenants {
-		n, of := float64(placed[i].Count), t.Device
-		o.of[who[i].key] = each{t.Rate / n, t.Mean, t.P99, t.Least / n,
-			model.Asked{Reads: of.Reads / n, Writes: of.Writes / n, ReadBytes: of.ReadBytes / n,
-				WriteBytes: of.WriteBytes / n}}
+		n, device := float64(placed[i].Count), t.Device
+		out.byKey[distinct[i].key] = each{t.Rate / n, t.Mean, t.P99, t.Least / n,
+			model.Asked{Reads: device.Reads / n, Writes: device.Writes / n, ReadBytes: device.ReadBytes / n,
+				WriteBytes: device.WriteBytes / n}}
 	}
-	return o
+	return out
 }
 
 // Verdict is the judgement of a pod on a node.
@@ -381,73 +392,78 @@ func (k *Kind) Judge(there Standing, d *Demand) Verdict {
 	return k.judged.get(asked{stands{there.key, of}, d.key}, func() Verdict { return k.judge(there, of, d) })
 }
 
-func (k *Kind) judge(there Standing, of shares, d *Demand) Verdict {
-	before := k.look(there, of)
+func (k *Kind) judge(standing Standing, share shares, d *Demand) Verdict {
+	before := k.look(standing, share)
 	if _, err := k.placed(d); err != nil {
-		return k.unknown(there, before, Verdict{Unknown: err.Error(), Always: true})
+		return k.unknown(standing, before, Verdict{Unknown: err.Error(), Always: true})
 	}
 	alone := k.alone(d)
 	if alone.failed != nil {
-		return k.unknown(there, before, Verdict{Unknown: alone.failed.Error(), Always: true})
+		return k.unknown(standing, before, Verdict{Unknown: alone.failed.Error(), Always: true})
 	}
-	with := k.look(Stand(append(slices.Clone(there.all), d)), of)
-	v := Verdict{}
+	together := k.look(Stand(append(slices.Clone(standing.demands), d)), share)
+	verdict := Verdict{}
 	switch {
-	case with.full != nil:
-		v.Broken, v.Limit, v.Own = "memory: "+with.full.Error(), "memory", true
-		v.Always = alone.full != nil
-		return v
-	case with.failed != nil:
-		return k.unknown(there, before, Verdict{Unknown: with.failed.Error()})
+	case together.full != nil:
+		verdict.Broken, verdict.Limit, verdict.Own = "memory: "+together.full.Error(), "memory", true
+		verdict.Always = alone.full != nil
+		return verdict
+	case together.failed != nil:
+		return k.unknown(standing, before, Verdict{Unknown: together.failed.Error()})
 	}
-	own := with.of[d.key]
-	v.Gain, v.Rate, v.P99 = with.rate-before.rate, own.rate, own.p99
-	v.Least, v.Device = own.least, own.device
-	v.Limit, v.Broken = own.breaks(d)
-	if v.Own = v.Broken != ""; v.Own {
-		v.Broken = "the pod " + v.Broken
-		v.Always = k.hopeless(d)
-		return v
+	result := together.byKey[d.key]
+	verdict.Gain, verdict.Rate, verdict.P99 = together.rate-before.rate, result.rate, result.p99
+	verdict.Least, verdict.Device = result.least, result.device
+	verdict.Limit, verdict.Broken = result.breaks(d)
+	if verdict.Own = verdict.Broken != ""; verdict.Own {
+		verdict.Broken = "the pod " + verdict.Broken
+		verdict.Always = k.hopeless(d)
+		return verdict
 	}
-	for _, other := range there.all {
-		now, known := with.of[other.key]
+	for _, other := range standing.demands {
+		now, known := together.byKey[other.key]
 		limit, broken := now.breaks(other)
 		if !known || broken == "" || k.hopeless(other) {
 			continue
 		}
-		was, before := before.of[other.key]
+		was, before := before.byKey[other.key]
 		if _, already := was.breaks(other); before && already != "" && !now.worseThan(was) {
 			continue
 		}
-		v.Limit, v.Broken = limit, fmt.Sprintf("a pod of class %s there %s", other.Class, broken)
-		return v
+		verdict.Limit, verdict.Broken = limit, fmt.Sprintf("a pod of class %s there %s", other.Class, broken)
+		return verdict
 	}
-	return v
+	return verdict
 }
 
-// unknown is the verdict of a pod of which nobody knows what it would do. It is kept from a node where it is known what
-// those do that stand there, and one of them has a limit: that would be known no more.
-func (k *Kind) unknown(there Standing, before *outlook, v Verdict) Verdict {
-	for _, other := range there.all {
-		e, known := before.of[other.key]
+// unknown is the verdict of a pod of which nobody knows what it would do. It is kept from a node where another has a
+// limit that holds: that would be known no more. Where nobody knows what those do that stand there, each limit counts
+// that would hold on an empty node.
+func (k *Kind) unknown(standing Standing, before *outlook, verdict Verdict) Verdict {
+	unsolved := before.failed != nil || before.full != nil
+	for _, other := range standing.demands {
+		if !other.Limited() {
+			continue
+		}
+		e, known := before.byKey[other.key]
 		_, broken := e.breaks(other)
-		if known && other.Limited() && broken == "" {
-			v.Broken = fmt.Sprintf(
-				"a pod of class %s there has a limit, and nobody knows whether it would hold: %s",
+		if known && broken == "" || unsolved && !k.hopeless(other) {
+			verdict.Broken = fmt.Sprintf(
+				"a pod of class %s there has a limit, and it is not known whether it would hold: %s",
 				other.Class,
-				v.Unknown,
+				verdict.Unknown,
 			)
-			v.Limit, v.Always = "unknown", false
+			verdict.Limit, verdict.Always = "unknown", false
 			break
 		}
 	}
-	return v
+	return verdict
 }
 
 // hopeless reports whether a pod misses its limit on an empty node of the kind, or cannot stand there.
 func (k *Kind) hopeless(d *Demand) bool {
 	o := k.alone(d)
-	_, broken := o.of[d.key].breaks(d)
+	_, broken := o.byKey[d.key].breaks(d)
 	return broken != "" || o.full != nil || o.failed != nil
 }
 
@@ -482,13 +498,13 @@ func two(x float64) string { return units.Significant(round2(x)) }
 
 // Total returns what pods on a node do together, operations a second, and the worst p99 of
 // them in seconds, as far as it is known. broken are how many have a limit that is broken.
-func (k *Kind) Total(all []*Demand) (rate, p99 float64, broken int) {
-	o := k.look(Stand(all), shares{parts, parts})
+func (k *Kind) Total(demands []*Demand) (rate, p99 float64, broken int) {
+	o := k.look(Stand(demands), shares{parts, parts})
 	if o.full != nil {
-		return 0, 0, len(all)
+		return 0, 0, len(demands)
 	}
-	for _, d := range all {
-		e, known := o.of[d.key]
+	for _, d := range demands {
+		e, known := o.byKey[d.key]
 		if _, how := e.breaks(d); known && how != "" {
 			broken++
 		}

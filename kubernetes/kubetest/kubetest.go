@@ -33,7 +33,7 @@ import (
 
 // Start starts etcd and an API server, which end with the test, and returns how to reach
 // the server as its administrator. More flags of the server may be given.
-func Start(t testing.TB, more ...string) *rest.Config {
+func Start(t testing.TB, extraFlags ...string) *rest.Config {
 	t.Helper()
 	ktesting.SetDefaultVerbosity(0) // what it logs of each request otherwise takes longer than the requests
 	e := embed.NewConfig()
@@ -67,7 +67,7 @@ func Start(t testing.TB, more ...string) *rest.Config {
 	// Nothing here makes service accounts.
 	flags := []string{"--disable-admission-plugins=ServiceAccount", "--authorization-mode=RBAC",
 		"--bind-address=127.0.0.1", "--allow-privileged=true"}
-	s := apiserver.StartTestServerOrDie(t, apiserver.NewDefaultTestServerOptions(), append(flags, more...), storage)
+	s := apiserver.StartTestServerOrDie(t, apiserver.NewDefaultTestServerOptions(), append(flags, extraFlags...), storage)
 	t.Cleanup(s.TearDownFn)
 	c := rest.CopyConfig(s.ClientConfig)
 	c.QPS, c.Burst = 5000, 5000
@@ -116,16 +116,16 @@ func ScheduleFor(t testing.TB, client kubernetes.Interface, dynamics dynamicinfo
 ) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	with, err := latest.Default()
+	configuration, err := latest.Default()
 	if err != nil {
 		t.Fatal(err)
 	}
-	enabled := &with.Profiles[0].Plugins.MultiPoint.Enabled
+	enabled := &configuration.Profiles[0].Plugins.MultiPoint.Enabled
 	for name := range plugins {
 		*enabled = append(*enabled, config.Plugin{Name: name, Weight: 10})
 	}
 	for _, f := range change {
-		f(with)
+		f(configuration)
 	}
 	informers := scheduler.NewInformerFactory(client, 0)
 	recorders := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
@@ -134,8 +134,8 @@ func ScheduleFor(t testing.TB, client kubernetes.Interface, dynamics dynamicinfo
 		t.Fatal(err)
 	}
 	s, err := scheduler.New(ctx, client, informers, dynamics, profile.NewRecorderFactory(recorders),
-		scheduler.WithProfiles(with.Profiles...), scheduler.WithFrameworkOutOfTreeRegistry(plugins),
-		scheduler.WithExtenders(with.Extenders...),
+		scheduler.WithProfiles(configuration.Profiles...), scheduler.WithFrameworkOutOfTreeRegistry(plugins),
+		scheduler.WithExtenders(configuration.Extenders...),
 		scheduler.WithPodInitialBackoffSeconds(1), scheduler.WithPodMaxBackoffSeconds(1))
 	if err != nil {
 		t.Fatal(fmt.Errorf("the scheduler does not start: %w", err))

@@ -1,4 +1,4 @@
-// The nodes of the benchmark that has a thousand: make bench-kube builds it.
+// The nodes of the benchmark that has a thousand: make bench NAME=kube builds it.
 module plimsoll/kubernetes/kwok
 
 go 1.26.0

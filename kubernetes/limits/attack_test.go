@@ -1,9 +1,15 @@
 package limits
 
 import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/containerd/nri/pkg/api"
@@ -21,15 +27,42 @@ func TestAttackVolumeCalledLikeTheKubelets(t *testing.T) {
 		if err := os.MkdirAll(source, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		got, err := p.devices(aPod(""), &api.Container{Mounts: []*api.Mount{bind(source, "/data")}})
+		got, err := p.below(aPod(""), &api.Container{Mounts: []*api.Mount{bind(source, "/data")}})
 		if err != nil || !slices.Equal(got, []string{majMin}) {
 			t.Errorf("%s is on %v, %v", name, got, err)
 		}
 	}
 	for _, name := range []string{"pods/1-2/containers/c/log", "io.containerd.grpc.v1.cri/sandboxes/p/shm"} {
-		got, err := p.devices(aPod(""), &api.Container{Mounts: []*api.Mount{bind(filepath.Join(dir, name), "/x")}})
+		got, err := p.below(aPod(""), &api.Container{Mounts: []*api.Mount{bind(filepath.Join(dir, name), "/x")}})
 		if err != nil || len(got) > 0 {
 			t.Errorf("%s is on %v, %v", name, got, err)
 		}
+	}
+}
+
+// TestAttackPodsOfOthers: who reaches the port learns whether limits hold, and no name of a pod that is not held: the
+// log has these, once, however often it is asked.
+func TestAttackPodsOfOthers(t *testing.T) {
+	var log bytes.Buffer
+	p := New(slog.New(slog.NewTextHandler(&log, nil)))
+	socket := filepath.Join(t.TempDir(), "nri.sock")
+	if err := os.WriteFile(socket, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.connected(socket)
+	p.synchronized()
+	pod := &api.PodSandbox{Namespace: "bank", Name: "ledger-0"}
+	p.keep(pod, &api.Container{Id: "c1", Name: "db"}, nil, errors.New("bank/ledger-0: nvme7n1 is not limited"))
+	handler := p.Handler()
+	for _, path := range []string{"/readyz", "/readyz?verbose", "/readyz", "/metrics"} {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		text, ok := w.Body.String(), w.Code == http.StatusOK
+		if strings.Contains(text, "ledger") || strings.Contains(text, "nvme7n1") || ok != (path == "/metrics") {
+			t.Errorf("%s answers %d %s", path, w.Code, text)
+		}
+	}
+	if said := strings.Count(log.String(), "ledger-0"); said != 1 {
+		t.Errorf("the log has its name %d times: %s", said, log.String())
 	}
 }

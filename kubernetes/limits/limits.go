@@ -10,19 +10,17 @@
 package limits
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/containerd/nri/pkg/api"
-	"github.com/containerd/nri/pkg/stub"
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/host/blockdev"
@@ -40,12 +38,14 @@ type Plugin struct {
 
 	unified string // where cgroups of version 2 are mounted; "" where version 1 limits devices
 
+	waits waits
+
 	status
 }
 
 // New returns the plugin for the containers of this host.
 func New(log *slog.Logger) *Plugin {
-	p := &Plugin{roots: hostfs.Default(), log: log, limit: limit}
+	p := &Plugin{roots: hostfs.Default(), log: log, limit: limit, waits: productionWaits}
 	var st unix.Statfs_t
 	if root := p.roots.InSys("fs/cgroup"); unix.Statfs(root, &st) == nil && st.Type == unix.CGROUP2_SUPER_MAGIC {
 		p.unified = root
@@ -62,78 +62,50 @@ func limit(pid int, l result.Limits, devices []string) (result.Limits, error) {
 	return g.LimitDevices(l, devices)
 }
 
-// pause is between two attempts to reach a runtime that restarts.
-const pause = time.Second
-
-// Run answers the runtime at a socket, /var/run/nri/nri.sock where none is named, until the
-// context is done. It comes back where the runtime restarts.
-func (p *Plugin) Run(ctx context.Context, socket string) error {
-	closed := make(chan struct{}, 1) // whoever wrote, it is read once
-	options := []stub.Option{stub.WithPluginName("plimsoll"), stub.WithPluginIdx("50"), stub.WithOnClose(func() {
-		select {
-		case closed <- struct{}{}:
-		default: // it is known
-		}
-	})}
-	p.connected("")
-	if socket != "" {
-		options = append(options, stub.WithSocketPath(socket))
-	}
-	for ctx.Err() == nil {
-		s, err := stub.New(p, options...)
-		if err != nil {
-			return err
-		}
-		if err = s.Start(ctx); err != nil {
-			p.log.Warn("The runtime is not reached, and is tried again", "error", err)
-		} else {
-			p.connected(cmp.Or(socket, api.DefaultSocketPath))
-			select {
-			case <-closed:
-				p.log.Warn("The runtime has gone, and is waited for")
-			case <-ctx.Done():
-			}
-			s.Stop()
-		}
-		p.connected("")
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
-	}
-	return nil
-}
-
 // Synchronize sets the limits of what runs already, where the kernel does not hold them. One that cannot be held is
 // said, and runs on.
 func (p *Plugin) Synchronize(_ context.Context, pods []*api.PodSandbox, containers []*api.Container) (
-	updates []*api.ContainerUpdate, _ error,
+	[]*api.ContainerUpdate, error,
 ) {
 	p.forgetAll()
+	updates := p.check(pods, containers)
+	p.synchronized()
+	return updates, nil
+}
+
+// check judges containers that the runtime lists, and returns what is to be set of those that run without their limits.
+// The runtime waits for it, so that it waits for no file system.
+func (p *Plugin) check(pods []*api.PodSandbox, containers []*api.Container) (updates []*api.ContainerUpdate) {
+	sandboxes := map[string]*api.PodSandbox{}
+	for _, pod := range pods {
+		sandboxes[pod.GetId()] = pod
+	}
+	mounts := p.mounts()
 	for _, c := range containers {
-		i := slices.IndexFunc(pods, func(o *api.PodSandbox) bool { return o.GetId() == c.GetPodSandboxId() })
-		if i < 0 || c.GetState() != api.ContainerState_CONTAINER_RUNNING {
+		pod := sandboxes[c.GetPodSandboxId()]
+		if pod == nil || c.GetState() != api.ContainerState_CONTAINER_RUNNING {
 			continue
 		}
-		p.count(pods[i], c)
-		h, err := p.holding(pods[i], c)
+		p.count(mounts, pod, c)
+		h, err := p.holding(mounts, pod, c)
 		switch {
 		case err != nil || h == nil:
+		case p.unified == "" && p.holds(c.GetId()):
 		case p.unified == "":
 			err = p.set(h)
-		case p.readBack(h) != nil: // it started while nobody limited it
+		case p.readBack(h) != nil: // it started while the plugin was away
 			u := &api.ContainerUpdate{}
 			u.SetContainerId(c.GetId())
 			u.AddLinuxUnified("io.max", h.ioMax())
 			updates = append(updates, u)
 		}
-		p.keep(pods[i], c, h, err)
+		p.keep(pod, c, h, err)
 		if err != nil {
-			p.log.Error("A container that runs is not held to its limits", "pod", name(pods[i]), "container", c.GetName(),
+			p.log.Error("A container that runs is not held to its limits", "pod", name(pod), "container", c.GetName(),
 				"error", err)
 		}
 	}
-	return updates, nil
+	return updates
 }
 
 // CreateContainer refuses a container whose limits cannot be read or held, and with cgroups of version 2 has the
@@ -145,7 +117,7 @@ func (p *Plugin) CreateContainer(_ context.Context, pod *api.PodSandbox, c *api.
 		_, err := wanted(pod)
 		return nil, nil, p.refuse(err)
 	}
-	h, err := p.holding(pod, c)
+	h, err := p.holding(p.mounts(), pod, c)
 	if err != nil || h == nil {
 		return nil, nil, p.refuse(err)
 	}
@@ -157,9 +129,14 @@ func (p *Plugin) CreateContainer(_ context.Context, pod *api.PodSandbox, c *api.
 // StartContainer refuses a container whose limits the kernel does not hold, and with cgroups of version 1 sets them
 // first.
 func (p *Plugin) StartContainer(_ context.Context, pod *api.PodSandbox, c *api.Container) error {
-	h, err := p.holding(pod, c)
+	mounts := p.mounts()
+	h, err := p.holding(mounts, pod, c)
 	switch {
-	case err != nil || h == nil:
+	case err != nil:
+	case h == nil && pod.GetAnnotations()[iofit.LimitAnnotation] != "": // such as a sidecar
+		p.log.Info("The container has no volume on a device, so it gets no limits", "pod", name(pod), "container",
+			c.GetName())
+	case h == nil:
 	case p.unified != "":
 		err = p.readBack(h)
 	default:
@@ -167,7 +144,7 @@ func (p *Plugin) StartContainer(_ context.Context, pod *api.PodSandbox, c *api.C
 	}
 	if err == nil {
 		p.keep(pod, c, h, nil)
-		p.count(pod, c)
+		p.count(mounts, pod, c)
 	}
 	return p.refuse(err)
 }
@@ -184,9 +161,13 @@ func (p *Plugin) StopContainer(_ context.Context, _ *api.PodSandbox, c *api.Cont
 	return nil, nil
 }
 
-// wanted returns the limits on devices that a pod's annotation says.
+// wanted returns the limits on devices that a pod's annotation said when it was bound.
 func wanted(pod *api.PodSandbox) (result.Limits, error) {
-	l, err := iofit.ParseLimits(pod.GetAnnotations()[iofit.LimitAnnotation])
+	notes, err := iofit.Admitted(pod.GetAnnotations())
+	if err != nil {
+		return result.Limits{}, refusal{unreadable, fmt.Errorf("pod %s: %w", name(pod), err)}
+	}
+	l, err := iofit.ParseLimits(notes[iofit.LimitAnnotation])
 	if err != nil {
 		return l, refusal{unreadable, fmt.Errorf("annotation %s of pod %s: %w", iofit.LimitAnnotation, name(pod), err)}
 	}
@@ -197,7 +178,7 @@ func name(pod *api.PodSandbox) string { return pod.GetNamespace() + "/" + pod.Ge
 
 // holding is a container and the limits that it is to be held to.
 type holding struct {
-	of      string // "container mysql of pod shop/db"
+	subject string // "container mysql of pod shop/db"
 	limits  result.Limits
 	devices []string // MAJ:MIN
 	pid     int
@@ -205,18 +186,16 @@ type holding struct {
 }
 
 // holding returns what a container is to be held to; nil where there is nothing.
-func (p *Plugin) holding(pod *api.PodSandbox, c *api.Container) (*holding, error) {
+func (p *Plugin) holding(mounts blockdev.Mounts, pod *api.PodSandbox, c *api.Container) (*holding, error) {
 	l, err := wanted(pod)
 	if err != nil || l.None() {
 		return nil, err
 	}
-	h := &holding{of: fmt.Sprintf("container %s of pod %s", c.GetName(), name(pod)), limits: l, pid: int(c.GetPid())}
-	if h.devices, err = p.devices(pod, c); err != nil {
-		return nil, refusal{unknownDevice, fmt.Errorf("%s: %w", h.of, err)}
+	h := &holding{subject: fmt.Sprintf("container %s of pod %s", c.GetName(), name(pod)), limits: l, pid: int(c.GetPid())}
+	if h.devices, err = p.devices(mounts, pod, c); err != nil {
+		return nil, refusal{unknownDevice, fmt.Errorf("%s: %w", h.subject, err)}
 	}
-	if len(h.devices) == 0 { // such as a sidecar
-		p.log.Info("The container has no volume on a device, and nothing is limited", "pod", name(pod), "container",
-			c.GetName())
+	if len(h.devices) == 0 {
 		return nil, nil
 	}
 	if p.unified != "" {
@@ -254,12 +233,12 @@ func groupPath(cgroupsPath string) string {
 func (p *Plugin) readBack(h *holding) error {
 	held, err := cgroup.LimitsAt(h.group)
 	if err != nil {
-		return refusal{notHeld, fmt.Errorf("%s: what limits it cannot be read back: %w", h.of, err)}
+		return refusal{notHeld, fmt.Errorf("%s: what limits it cannot be read back: %w", h.subject, err)}
 	}
 	for _, d := range h.devices {
 		if is := held[d]; is.Read != h.limits.Read || is.Write != h.limits.Write {
-			return refusal{notHeld, fmt.Errorf("%s: limits on %s are not held: io.max of %s is %q there, and not %q", h.of, d,
-				h.group, cgroup.IOMax(d, is.Read, is.Write), cgroup.IOMax(d, h.limits.Read, h.limits.Write))}
+			return refusal{notHeld, fmt.Errorf("%s: limits on %s are not held: io.max of %s is %q there, and not %q",
+				h.subject, d, h.group, cgroup.IOMax(d, is.Read, is.Write), cgroup.IOMax(d, h.limits.Read, h.limits.Write))}
 		}
 	}
 	return nil
@@ -268,13 +247,14 @@ func (p *Plugin) readBack(h *holding) error {
 // set sets the limits of a container with cgroups of version 1.
 func (p *Plugin) set(h *holding) error {
 	if h.pid == 0 {
-		return refusal{notHeld, fmt.Errorf("%s: the runtime does not say which process it is (containerd 2 does)", h.of)}
+		return refusal{notHeld, fmt.Errorf("%s: the runtime does not say which process it is (containerd 2 does)", h.subject)}
 	}
 	held, err := p.limit(h.pid, h.limits, h.devices)
 	if err != nil {
-		return refusal{notHeld, fmt.Errorf("%s: limits on %s are not held: %w", h.of, strings.Join(h.devices, ", "), err)}
+		return refusal{notHeld, fmt.Errorf("%s: limits on %s are not held: %w", h.subject,
+			strings.Join(h.devices, ", "), err)}
 	}
-	p.log.Info("Limits are held", "of", h.of, "devices", h.devices, "read", held.Read, "write", held.Write)
+	p.log.Info("Limits are held", "of", h.subject, "devices", h.devices, "read", held.Read, "write", held.Write)
 	return nil
 }
 
@@ -289,37 +269,55 @@ func isNoData(pod *api.PodSandbox, source string) bool {
 	return of != nil && (of[1] != "" && of[1] == pod.GetUid() || of[2] != "" && of[2] == pod.GetId())
 }
 
-// noDisk returns why what is at a path, and on no device, cannot be limited; nil for what is in memory alone.
-func noDisk(path string) error {
-	var st unix.Statfs_t
-	if err := unix.Statfs(path, &st); err != nil {
-		return err
+// inMemory are the types of file systems that have nothing on a disk.
+var inMemory = []string{"tmpfs", "ramfs", "devtmpfs", "sysfs", "proc", "cgroup", "cgroup2", "hugetlbfs", "bpf",
+	"tracefs", "debugfs", "securityfs"}
+
+// mounts returns the mounts as they are now. What cannot be read has no device, and the next call reads it again.
+func (p *Plugin) mounts() blockdev.Mounts {
+	mounts, err := blockdev.ReadMounts(p.roots)
+	if err != nil {
+		p.log.Error("The mounts of the node cannot be read", "error", err)
 	}
-	inMemory := []int64{
-		unix.TMPFS_MAGIC,
-		unix.RAMFS_MAGIC,
-		unix.SYSFS_MAGIC,
-		unix.PROC_SUPER_MAGIC,
-		unix.CGROUP_SUPER_MAGIC,
-		unix.CGROUP2_SUPER_MAGIC,
-		unix.HUGETLBFS_MAGIC,
-		unix.BPF_FS_MAGIC,
-		unix.TRACEFS_MAGIC,
-		unix.DEBUGFS_MAGIC,
-		unix.SECURITYFS_MAGIC,
+	return mounts
+}
+
+// deviceBelow returns the MAJ:MIN of the device that a path stands on, or is; "" for what is in memory alone. The
+// runtime has followed symbolic links of sources. Of file systems none is asked but that of device nodes, which is in
+// memory: others may hang, and the runtime waits.
+func (p *Plugin) deviceBelow(mounts blockdev.Mounts, path string) (majMin string, _ error) {
+	m := mounts.At(path)
+	if m == nil {
+		return "", errors.New("no mount is known there")
 	}
-	if slices.Contains(inMemory, st.Type) {
-		return nil
+	node := func(path string) string {
+		var st unix.Stat_t
+		if at := mounts.At(path); at == nil || at.Mountpoint != "/dev" || !slices.Contains(inMemory, at.FSType) ||
+			unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFBLK {
+			return ""
+		}
+		return fmt.Sprintf("%d:%d", unix.Major(st.Rdev), unix.Minor(st.Rdev))
 	}
-	return fmt.Errorf("it is on no block device of the node (file system %#x), and nothing limits it there", st.Type)
+	if slices.Contains(inMemory, m.FSType) {
+		return node(path), nil
+	}
+	majMin = fmt.Sprintf("%d:%d", m.Major, m.Minor)
+	if _, err := os.Lstat(p.roots.InSys("dev/block", majMin)); err == nil {
+		return majMin, nil
+	}
+	if majMin = node(m.Source); majMin != "" { // btrfs gives its files a device number of their own
+		return majMin, nil
+	}
+	return "", fmt.Errorf("it is on no block device of the node (%s, mounted at %s), so it cannot be limited there",
+		m.FSType, m.Mountpoint)
 }
 
 // devices returns the MAJ:MIN of the whole disks that a container's volumes stand on, and of those that it was given.
-func (p *Plugin) devices(pod *api.PodSandbox, c *api.Container) (all []string, err error) {
-	add := func(majMin, of string) error {
-		disk, err := blockdev.WholeDisk(p.roots, result.Device{MajMin: majMin, Name: of})
-		if err == nil && !slices.Contains(all, disk.MajMin) {
-			all = append(all, disk.MajMin)
+func (p *Plugin) devices(mounts blockdev.Mounts, pod *api.PodSandbox, c *api.Container) (disks []string, err error) {
+	add := func(majMin, source string) error {
+		disk, err := blockdev.WholeDisk(p.roots, result.Device{MajMin: majMin, Name: source})
+		if err == nil && !slices.Contains(disks, disk.MajMin) {
+			disks = append(disks, disk.MajMin)
 		}
 		return err
 	}
@@ -328,16 +326,12 @@ func (p *Plugin) devices(pod *api.PodSandbox, c *api.Container) (all []string, e
 		if !filepath.IsAbs(m.GetSource()) || m.GetType() != "bind" || isNoData(pod, m.GetSource()) {
 			continue
 		}
-		chain, err := blockdev.Chain(p.roots, m.GetSource())
-		switch {
-		case err != nil:
-		case len(chain) > 0 && chain[0].MajMin != "":
-			err = add(chain[0].MajMin, chain[0].Name)
-		default:
-			err = noDisk(m.GetSource())
+		majMin, err := p.deviceBelow(mounts, m.GetSource())
+		if err == nil && majMin != "" {
+			err = add(majMin, m.GetSource())
 		}
 		if err != nil {
-			problems = append(problems, fmt.Errorf("which device %s (volume at %s) stands on is not known: %w", m.GetSource(),
+			problems = append(problems, fmt.Errorf("the device below %s (volume at %s) is not known: %w", m.GetSource(),
 				m.GetDestination(), err))
 		}
 	}
@@ -348,6 +342,6 @@ func (p *Plugin) devices(pod *api.PodSandbox, c *api.Container) (all []string, e
 			}
 		}
 	}
-	slices.Sort(all)
-	return all, errors.Join(problems...)
+	slices.Sort(disks)
+	return disks, errors.Join(problems...)
 }

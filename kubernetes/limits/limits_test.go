@@ -51,7 +51,13 @@ func (l *limited) seen() []string {
 
 func aPlugin() (*Plugin, *limited, *bytes.Buffer) {
 	l, log := &limited{}, &bytes.Buffer{}
-	return &Plugin{roots: hostfs.Default(), log: slog.New(slog.NewTextHandler(log, nil)), limit: l.limit}, l, log
+	return &Plugin{roots: hostfs.Default(), log: slog.New(slog.NewTextHandler(log, nil)), limit: l.limit,
+		waits: waits{again: 10 * time.Millisecond, register: time.Minute, look: time.Hour}}, l, log
+}
+
+// below returns the disks of a container's volumes.
+func (p *Plugin) below(pod *api.PodSandbox, c *api.Container) ([]string, error) {
+	return p.devices(p.mounts(), pod, c)
 }
 
 func aPod(limits string) *api.PodSandbox {
@@ -81,6 +87,31 @@ func disk(t *testing.T) (dir, majMin string) {
 	return dir, whole.MajMin
 }
 
+// mounted returns a host with a file system beside its own.
+func mounted(t *testing.T, majMin, fsType, at string) hostfs.Roots {
+	t.Helper()
+	roots := hostfs.Default()
+	text, err := os.ReadFile(roots.InProc("thread-self/mountinfo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := strings.Fields(string(text))[0]
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); f[4] == "/" {
+			root = f[0]
+		}
+	}
+	text = fmt.Appendf(text, "9999 %s %s / %s rw - %s server:/x rw\n", root, majMin, at, fsType)
+	roots.Proc = t.TempDir()
+	if err = os.MkdirAll(roots.InProc("thread-self"), 0o755); err == nil {
+		err = os.WriteFile(roots.InProc("thread-self/mountinfo"), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return roots
+}
+
 func bind(source, destination string) *api.Mount {
 	return &api.Mount{Type: "bind", Source: source, Destination: destination}
 }
@@ -107,7 +138,7 @@ func TestDevices(t *testing.T) {
 		{[]*api.Mount{bind(configs, "/etc/app"), bind("/dev/shm", "/cache"),
 			{Type: "proc", Source: "proc", Destination: "/proc"}, bind("data", "/relative")}, nil},
 	} {
-		got, err := p.devices(aPod(""), &api.Container{Mounts: c.mounts})
+		got, err := p.below(aPod(""), &api.Container{Mounts: c.mounts})
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%v: %v, want %v (%v)", c.mounts, got, c.want, err)
 		}
@@ -116,12 +147,13 @@ func TestDevices(t *testing.T) {
 	if _, err := fmt.Sscanf(majMin, "%d:%d", &major, &minor); err != nil {
 		t.Fatal(err)
 	}
-	got, err := p.devices(aPod(""), &api.Container{Linux: &api.LinuxContainer{Devices: []*api.LinuxDevice{
+	got, err := p.below(aPod(""), &api.Container{Linux: &api.LinuxContainer{Devices: []*api.LinuxDevice{
 		{Type: "b", Path: "/dev/xvda", Major: major, Minor: minor}, {Type: "c", Path: "/dev/null", Major: 1, Minor: 3}}}})
 	if err != nil || !slices.Equal(got, []string{majMin}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	_, err = p.devices(aPod(""), &api.Container{Mounts: []*api.Mount{bind(filepath.Join(dir, "gone"), "/data")}})
+	p.roots = mounted(t, "0:99", "nfs4", "/export")
+	_, err = p.below(aPod(""), &api.Container{Mounts: []*api.Mount{bind("/export/x", "/data")}})
 	if err == nil || !strings.Contains(err.Error(), "/data") {
 		t.Error(err)
 	}
@@ -158,7 +190,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	if err := p.StartContainer(t.Context(), aPod("read-iops: 300"), &api.Container{Name: "proxy"}); err != nil ||
-		!strings.Contains(log.String(), "nothing is limited") {
+		!strings.Contains(log.String(), "so it gets no limits") {
 		t.Errorf("%v, %s", err, log)
 	}
 }
@@ -252,9 +284,7 @@ func proxy(t *testing.T, from, to string) (cut func()) {
 			mu.Lock()
 			open = append(open, a, b)
 			mu.Unlock()
-			for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
-				go func() { _, _ = io.Copy(way[0], way[1]) }() // until one of them is closed
-			}
+			join(a, b)
 		}
 	}()
 	cut = func() {
@@ -267,6 +297,16 @@ func proxy(t *testing.T, from, to string) (cut func()) {
 	}
 	t.Cleanup(cut)
 	return cut
+}
+
+// join passes on what one connection says to the other, until one of them is closed.
+func join(a, b net.Conn) {
+	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
+		go func() {
+			_, _ = io.Copy(way[0], way[1])
+			_ = way[0].Close()
+		}()
+	}
 }
 
 // unified returns a plugin with cgroups of version 2, and what writes the io.max of a container as a kernel would.
@@ -321,6 +361,7 @@ func TestUnified(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.connected(p.unified)
+	p.synchronized()
 	if err := p.Ready(); err != nil {
 		t.Error(err)
 	}
@@ -357,6 +398,25 @@ func TestUnified(t *testing.T) {
 	}
 }
 
+// Limits are those that were admitted when the pod was bound, whatever its annotation says since.
+func TestAttackLimitsAsAdmitted(t *testing.T) {
+	p, c, _ := unified(t)
+	_, majMin := disk(t)
+	pod := aPod("read-iops: 300")
+	pod.Annotations[iofit.AdmittedAnnotation] = iofit.Admission(pod.Annotations)
+	pod.Annotations[iofit.LimitAnnotation] = "read-iops: 90000"
+	a, _, err := p.CreateContainer(t.Context(), pod, c)
+	want := majMin + " rbps=max wbps=max riops=300 wiops=max"
+	if err != nil || a.GetLinux().GetResources().GetUnified()["io.max"] != want {
+		t.Errorf("%v, %v", a, err)
+	}
+	pod.Annotations[iofit.AdmittedAnnotation] = "{"
+	if _, _, err := p.CreateContainer(t.Context(), pod, c); err == nil ||
+		!strings.Contains(err.Error(), iofit.AdmittedAnnotation) {
+		t.Errorf("it is created: %v", err)
+	}
+}
+
 // Where no runtime asks, and where its socket is gone, the plugin is not ready; what it refused is counted by reason.
 func TestStatus(t *testing.T) {
 	p, c, kernel := unified(t)
@@ -370,6 +430,7 @@ func TestStatus(t *testing.T) {
 	}
 	socket := filepath.Join(t.TempDir(), "nri.sock")
 	p.connected(socket)
+	p.synchronized()
 	if code, text := get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, socket) {
 		t.Errorf("%d %s", code, text)
 	}
@@ -379,7 +440,8 @@ func TestStatus(t *testing.T) {
 	if code, text := get("/readyz"); code != http.StatusOK {
 		t.Errorf("%d %s", code, text)
 	}
-	unknown := &api.Container{Id: "c2", Name: "x", Mounts: []*api.Mount{bind("/gone", "/data")}}
+	unknown := &api.Container{Id: "c2", Name: "x", Mounts: []*api.Mount{bind("/export/x", "/data")}}
+	p.roots = mounted(t, "0:99", "nfs4", "/export")
 	for pod, c := range map[*api.PodSandbox]*api.Container{aPod("read-iops: x"): c, aPod("read-iops: 1"): unknown} {
 		if _, _, err := p.CreateContainer(t.Context(), pod, c); err == nil {
 			t.Errorf("%v is created", c)

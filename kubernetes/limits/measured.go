@@ -11,6 +11,7 @@ import (
 	"github.com/containerd/nri/pkg/api"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"plimsoll/internal/host/blockdev"
 	"plimsoll/internal/host/cgroup"
 	"plimsoll/internal/model"
 	"plimsoll/kubernetes/iofit"
@@ -21,19 +22,23 @@ const mostCounted = 500
 
 // counted is a container of which I/O is exported.
 type counted struct {
-	labels  []string          // namespace, pod and container
-	devices map[string]string // names by MAJ:MIN
-	read    func() (devices map[string]cgroup.IO, waited map[string]int64, err error)
-	said    *iofit.Prediction // nil for none
+	labels     []string          // namespace, pod and container
+	devices    map[string]string // names by MAJ:MIN
+	read       func() (devices map[string]cgroup.IO, waited map[string]int64, err error)
+	prediction *iofit.Prediction // nil for none
 }
 
 // count has the I/O of a container exported whose pod has a class or limits, on the devices below its volumes.
-func (p *Plugin) count(pod *api.PodSandbox, c *api.Container) {
-	notes := pod.GetAnnotations()
+func (p *Plugin) count(mounts blockdev.Mounts, pod *api.PodSandbox, c *api.Container) {
+	notes, err := iofit.Admitted(pod.GetAnnotations())
+	if err != nil {
+		p.log.Warn("The I/O of a container is not counted", "pod", name(pod), "container", c.GetName(), "error", err)
+		return
+	}
 	if notes[iofit.ClassAnnotation] == "" && notes[iofit.LimitAnnotation] == "" {
 		return
 	}
-	disks, _ := p.devices(pod, c) // those that are known
+	disks, _ := p.devices(mounts, pod, c) // those that are known
 	if len(disks) == 0 {
 		return
 	}
@@ -45,12 +50,12 @@ func (p *Plugin) count(pod *api.PodSandbox, c *api.Container) {
 			n.devices[d] = label(filepath.Base(at))
 		}
 	}
-	if text := notes[iofit.PredictedAnnotation]; text != "" {
-		said, err := iofit.ParsePrediction(text)
+	if text := pod.GetAnnotations()[iofit.PredictedAnnotation]; text != "" {
+		prediction, err := iofit.ParsePrediction(text)
 		if err != nil {
 			p.log.Warn("What is predicted of a pod cannot be read", "pod", name(pod), "error", err)
 		} else {
-			n.said = &said
+			n.prediction = &prediction
 		}
 	}
 	if p.unified != "" {
@@ -72,7 +77,7 @@ func (p *Plugin) count(pod *api.PodSandbox, c *api.Container) {
 	if p.counted == nil {
 		p.counted = map[string]counted{}
 	}
-	if len(p.counted) >= mostCounted {
+	if _, again := p.counted[c.GetId()]; !again && len(p.counted) >= mostCounted {
 		p.log.Warn("The I/O of a container is not exported: there are too many", "pod", name(pod), "most", mostCounted)
 		return
 	}
@@ -99,14 +104,14 @@ var (
 		"Time in which some tasks of a container, or all that had work (full), waited for I/O.",
 		[]string{"namespace", "pod", "container", "tasks"}, nil)
 	predictedMetrics = []struct {
-		desc *prometheus.Desc
-		of   func(*iofit.Prediction) model.Number
+		desc  *prometheus.Desc
+		value func(*iofit.Prediction) model.Number
 	}{
 		{prometheus.NewDesc("plimsoll_pod_predicted_operations",
 			"Operations a second of its class that a pod was predicted to do when it was placed.", ofPod, nil),
 			func(p *iofit.Prediction) model.Number { return p.Operations }},
 		{prometheus.NewDesc("plimsoll_pod_predicted_least_ratio",
-			"Lower end of the interval of 90% of what was predicted, as a share of it.", ofPod, nil),
+			"Lower end of the 90% interval, as a share of the prediction.", ofPod, nil),
 			func(p *iofit.Prediction) model.Number { return p.Least / p.Operations }},
 		{prometheus.NewDesc("plimsoll_pod_predicted_reads", "Reads a second that a pod was predicted to do.", ofPod, nil),
 			func(p *iofit.Prediction) model.Number { return p.Reads }},
@@ -124,12 +129,12 @@ var (
 // collectIO reads what containers did, and says beside it what was predicted of their pods.
 func (p *Plugin) collectIO(to chan<- prometheus.Metric) {
 	p.mu.Lock()
-	all := maps.Clone(p.counted)
+	counted := maps.Clone(p.counted)
 	p.mu.Unlock()
 	type series struct{ namespace, pod, container string }
 	seen := map[series]bool{} // a pod, or a container of it, may be there twice while one of them ends
-	for _, id := range slices.Sorted(maps.Keys(all)) {
-		c := all[id]
+	for _, id := range slices.Sorted(maps.Keys(counted)) {
+		c := counted[id]
 		key := series{c.labels[0], c.labels[1], c.labels[2]}
 		devices, waited, err := c.read()
 		if err != nil || seen[key] {
@@ -148,13 +153,13 @@ func (p *Plugin) collectIO(to chan<- prometheus.Metric) {
 				append(c.labels, label(tasks))...)
 		}
 		ofPod := series{key.namespace, key.pod, ""}
-		if c.said == nil || seen[ofPod] {
+		if c.prediction == nil || seen[ofPod] {
 			continue
 		}
 		seen[ofPod] = true
 		for _, m := range predictedMetrics {
-			if n := float64(m.of(c.said)); !math.IsNaN(n) {
-				to <- prometheus.MustNewConstMetric(m.desc, prometheus.GaugeValue, n, c.labels[0], c.labels[1], c.said.Drive)
+			if n := float64(m.value(c.prediction)); !math.IsNaN(n) {
+				to <- prometheus.MustNewConstMetric(m.desc, prometheus.GaugeValue, n, c.labels[0], c.labels[1], c.prediction.Drive)
 			}
 		}
 	}

@@ -135,7 +135,7 @@ func TestAttackMetrics(t *testing.T) {
 	dir, _ := disk(t)
 	for i := range 2 * mostCounted {
 		c := &api.Container{Id: strings.Repeat("i", i+10), Name: "c", Mounts: []*api.Mount{bind(dir, "/data")}}
-		p.count(classed("many"), c)
+		p.count(p.mounts(), classed("many"), c)
 	}
 	if len(p.counted) != mostCounted {
 		t.Errorf("%d containers are counted", len(p.counted))

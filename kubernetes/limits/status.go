@@ -10,11 +10,11 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/containerd/nri/pkg/api"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"plimsoll/internal/observe/metricserver"
 )
 
 // Reasons for which containers are refused.
@@ -32,8 +32,10 @@ type refusal struct {
 
 // status is what the plugin says of itself.
 type status struct {
-	mu      sync.Mutex
-	socket  string // of the runtime that it answers; "" for none
+	mu      sync.Mutex // guards what follows: the runtime's calls write it, probes and Prometheus read it
+	socket  string     // of the runtime that it answers; "" for none
+	listed  bool       // the runtime has listed what runs
+	unfit   error      // why the plugin answers no such runtime
 	kept    map[string]kept
 	refused map[string]int
 	counted map[string]counted
@@ -51,15 +53,46 @@ func (s *status) connected(socket string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.socket = socket
+	s.listed = s.listed && socket != ""
+}
+
+// configured notes whether the plugin answers the runtime that it has reached.
+func (s *status) configured(unfit error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unfit = unfit
+}
+
+// synchronized notes that the runtime has listed what runs.
+func (s *status) synchronized() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listed = true
+}
+
+// holds reports whether a container is known to be held to its limits.
+func (s *status) holds(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, known := s.kept[id]
+	return known && k.holding != nil && k.err == nil
+}
+
+// known returns the containers that are kept or counted.
+func (s *status) known() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Concat(slices.Collect(maps.Keys(s.kept)), slices.Collect(maps.Keys(s.counted)))
 }
 
 // keep notes a container that runs.
 func (s *status) keep(pod *api.PodSandbox, c *api.Container, h *holding, err error) {
-	if h == nil && err == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if h == nil && err == nil {
+		delete(s.kept, c.GetId())
+		return
+	}
 	if s.kept == nil {
 		s.kept = map[string]kept{}
 	}
@@ -95,10 +128,10 @@ func (s *status) refuse(err error) error {
 // unheld returns how many containers are held to limits, as the kernel has it now, and why others are not.
 func (p *Plugin) unheld() (held int, unheld []error) {
 	p.mu.Lock()
-	all := maps.Clone(p.kept)
+	kept := maps.Clone(p.kept)
 	p.mu.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(all)) {
-		k := all[id]
+	for _, id := range slices.Sorted(maps.Keys(kept)) {
+		k := kept[id]
 		err := k.err
 		if err == nil && k.holding.group != "" {
 			err = p.readBack(k.holding)
@@ -119,26 +152,64 @@ func (p *Plugin) unheld() (held int, unheld []error) {
 // do.
 func (p *Plugin) Ready() error {
 	p.mu.Lock()
-	socket := p.socket
+	socket, listed, unfit := p.socket, p.listed, p.unfit
 	p.mu.Unlock()
+	if unfit != nil {
+		return unfit
+	}
 	if socket == "" {
 		return errors.New("no container runtime asks: NRI is off there, or its socket is another (containerd 2 has it on)")
 	}
 	if _, err := os.Stat(socket); err != nil {
 		return fmt.Errorf("the socket of the container runtime is gone: %w", err)
 	}
+	if !listed {
+		return errors.New("the container runtime has not listed what runs yet")
+	}
 	_, unheld := p.unheld()
-	return errors.Join(unheld...)
+	return unheldError(unheld).orNil()
 }
 
-// Handler answers under /readyz and /metrics.
+// unheldError is why containers are not held. It has names of pods, which not all who ask may know.
+type unheldError []error
+
+func (e unheldError) orNil() error {
+	if len(e) == 0 {
+		return nil
+	}
+	return e
+}
+
+// Error says it of each.
+func (e unheldError) Error() string { return errors.Join(e...).Error() }
+
+// Unwrap returns why each is not held.
+func (e unheldError) Unwrap() []error { return e }
+
+// Handler answers under /readyz and /metrics. What has names of pods goes to the log, once for each change.
 func (p *Plugin) Handler() http.Handler {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(p)
+	metrics, err := metricserver.Metrics(metricserver.Age, p)
+	if err != nil {
+		panic(err) // the plugin is the only collector
+	}
+	logged := ""
+	ready := metricserver.Fresh(metricserver.Age, func() error {
+		err := p.Ready()
+		unheld := unheldError(nil)
+		if !errors.As(err, &unheld) {
+			logged = ""
+			return err
+		}
+		if text := unheld.Error(); text != logged {
+			p.log.Warn("containers are not held to their limits", "why", text)
+			logged = text
+		}
+		return fmt.Errorf("%d containers are not held to their limits: the log of this pod names them", len(unheld))
+	})
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := p.Ready(); err != nil {
+		if err := ready(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
@@ -149,14 +220,7 @@ func (p *Plugin) Handler() http.Handler {
 
 // Serve answers until the context is done.
 func (p *Plugin) Serve(ctx context.Context, l net.Listener) error {
-	const longest = 10 * time.Second
-	s := &http.Server{Handler: p.Handler(), ReadHeaderTimeout: longest, ReadTimeout: longest, WriteTimeout: longest}
-	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
-	defer stop()
-	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return metricserver.Answer(ctx, l, p.Handler())
 }
 
 // What the plugin counts.
@@ -166,7 +230,7 @@ var (
 	heldMetric = prometheus.NewDesc("plimsoll_limits_containers",
 		"Containers that run, have limits on devices, and are held to them or not.", []string{"held"}, nil)
 	refusedMetric = prometheus.NewDesc("plimsoll_limits_refused_total",
-		"Containers that were refused, as their annotation cannot be read, nobody knows the device of a volume, or the "+
+		"Containers that were refused, as their annotation cannot be read, the device of a volume is not known, or the "+
 			"kernel does not hold the limits.", []string{"reason"}, nil)
 )
 

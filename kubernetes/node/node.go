@@ -107,7 +107,7 @@ func (p Place) Measure(ctx context.Context, experiment string, args []string, ou
 			return ended, err
 		}
 	}
-	err = p.with(func(from *os.File) error {
+	err = p.callInNode(func(from *os.File) error {
 		program, err := p.install(from)
 		if err != nil {
 			return err
@@ -142,14 +142,14 @@ func (p Place) Measure(ctx context.Context, experiment string, args []string, ou
 					return err
 				}
 			}
-			command = append(append(command, experiment, "--out", results), args...)
+			command = append(append(command, experiment, "--output", results), args...)
 		}
-		said := &printable.Tail{Most: mostSaid}
-		ended.Code, err = run(ctx, program, command, io.MultiWriter(out, said))
+		output := &printable.Tail{Most: mostSaid}
+		ended.Code, err = run(ctx, program, command, io.MultiWriter(out, output))
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
-		ended.Said = strings.TrimSpace(strings.ToValidUTF8(said.String(), ""))
+		ended.Said = strings.TrimSpace(strings.ToValidUTF8(output.String(), ""))
 		ended.Results = store.IsRun(results)
 		if ended.Results && store.Summarize(results).Written { // by a process that is not of this pod
 			return fmt.Errorf("plimsoll run ended with status %d while another process writes its results: %s", ended.Code,
@@ -189,7 +189,7 @@ func write(file string, text []byte) error {
 
 // Wait waits until the results were taken, and their directory is gone, or the context is done.
 func (p Place) Wait(ctx context.Context) error {
-	return p.with(func(*os.File) error {
+	return p.callInNode(func(*os.File) error {
 		for {
 			if _, err := os.Stat(p.dir()); errors.Is(err, fs.ErrNotExist) {
 				return nil
@@ -205,12 +205,12 @@ func (p Place) Wait(ctx context.Context) error {
 
 // Send writes the results as an archive of the directory RunName.
 func (p Place) Send(out io.Writer) error {
-	return p.with(func(*os.File) error { return tarball.Pack(out, filepath.Join(p.dir(), RunName)) })
+	return p.callInNode(func(*os.File) error { return tarball.Pack(out, filepath.Join(p.dir(), RunName)) })
 }
 
 // Forget removes the run from the node, once its results were taken.
 func (p Place) Forget() error {
-	return p.with(func(*os.File) error {
+	return p.callInNode(func(*os.File) error {
 		err := os.RemoveAll(p.dir())
 		_ = os.Remove(filepath.Dir(p.dir())) // unless there are others
 		return err
@@ -219,7 +219,7 @@ func (p Place) Forget() error {
 
 // Clean undoes what runs left on the node that are not under way, and removes what fleets have there.
 func (p Place) Clean(ctx context.Context, out io.Writer) error {
-	return p.with(func(from *os.File) error {
+	return p.callInNode(func(from *os.File) error {
 		program, err := p.install(from)
 		if err != nil {
 			return err
@@ -245,8 +245,8 @@ func (p Place) Clean(ctx context.Context, out io.Writer) error {
 // programs is the directory below Base of plimsoll's program, by what it is.
 const programs = "bin"
 
-// with calls f in the node's file systems, with plimsoll's program, which is not there.
-func (p Place) with(f func(program *os.File) error) error {
+// callInNode calls f in the node's file systems, with plimsoll's program, which the node does not have.
+func (p Place) callInNode(f func(program *os.File) error) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func enter(host string) error {
 		func() error { return unix.Chdir("/") },
 	} {
 		if err := step(); err != nil {
-			return fmt.Errorf("enter the node's file systems at %s: %w: the pod is to be privileged, and to have the node's / "+
+			return fmt.Errorf("enter the node's file systems at %s: %w: the pod must be privileged, and have the node's / "+
 				"there as a volume", host, err)
 		}
 	}
@@ -293,13 +293,13 @@ func enter(host string) error {
 	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err != nil {
 		return nil //nolint:nilerr // it is not of version 2
 	}
-	there, err := os.Open("/proc/1/ns/cgroup")
+	namespace, err := os.Open("/proc/1/ns/cgroup")
 	if err != nil {
-		return fmt.Errorf("%w: the pod is to have hostPID, and to be privileged", err)
+		return fmt.Errorf("%w: the pod must have hostPID, and be privileged", err)
 	}
-	defer there.Close()
-	if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWCGROUP); err != nil {
-		return fmt.Errorf("enter the node's cgroups: %w: the pod is to be privileged", err)
+	defer namespace.Close()
+	if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWCGROUP); err != nil {
+		return fmt.Errorf("enter the node's cgroups: %w: the pod must be privileged", err)
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func TestMeasureSendForget(t *testing.T) {
 	}
 	var said bytes.Buffer
 	ended, err := p.Measure(t.Context(), file, []string{"--runtime=1s"}, &said)
-	where := filepath.Join(p.dir(), "experiment/run") + " --out " + filepath.Join(p.dir(), "run") + " --runtime=1s"
+	where := filepath.Join(p.dir(), "experiment/run") + " --output " + filepath.Join(p.dir(), "run") + " --runtime=1s"
 	if err != nil || ended.Code != 0 || !ended.Results || said.String() != "plimsoll run "+where+"\n" {
 		t.Fatalf("%+v, %v, %s", ended, err, said.String())
 	}
@@ -131,7 +131,7 @@ func TestMeasureSendForget(t *testing.T) {
 // A run that is refused has no results, and says why.
 func TestMeasureSaysHowItEnded(t *testing.T) {
 	ended, err := place(t).Measure(t.Context(), "refused", nil, io.Discard)
-	if err != nil || ended.Code != 2 || ended.Results || !strings.HasPrefix(ended.Said, "plimsoll run refused --out ") {
+	if err != nil || ended.Code != 2 || ended.Results || !strings.HasPrefix(ended.Said, "plimsoll run refused --output ") {
 		t.Errorf("%+v, %v", ended, err)
 	}
 }

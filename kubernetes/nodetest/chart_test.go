@@ -17,7 +17,7 @@ import (
 )
 
 // The chart is installed with all its parts by Helm, into a cluster with two kubelets, and uninstalled: the models that
-// were made meanwhile, and those from before, are kept with their namespace, and so is that of fleets.
+// were made meanwhile, and those from before, are kept with their namespace, and so are those of fleets and limits.
 func TestUninstallKeepsModels(t *testing.T) {
 	k := start(t)
 	pause := k.image("pause:1", map[string]string{"/pause": filepath.Join(k.bin, "pause")}, "/pause")
@@ -66,7 +66,7 @@ func TestUninstallKeepsModels(t *testing.T) {
 			return nil
 		})
 	}
-	pods(3) // of limits on each node, and one of the extender
+	pods(3) // of the extender on each node, and of the scheduler; no node has the label of limits
 	fit("meanwhile")
 	deployments := k.client.AppsV1().Deployments(iofit.Namespace)
 	if all, err := deployments.List(t.Context(), metav1.ListOptions{}); err != nil || len(all.Items) != 1 {
@@ -83,7 +83,7 @@ func TestUninstallKeepsModels(t *testing.T) {
 			t.Errorf("the model of %s: %v", kind, err)
 		}
 	}
-	for _, name := range []string{iofit.Namespace, fleet.Namespace} {
+	for _, name := range []string{iofit.Namespace, fleet.Namespace, "plimsoll-limits"} {
 		of, err := k.client.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil || of.DeletionTimestamp != nil {
 			t.Errorf("namespace %s is deleted: %v", name, err)

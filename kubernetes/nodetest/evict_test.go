@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -85,10 +86,22 @@ func (k *cluster) allows(budget string, want int32) {
 	})
 }
 
+// schedulerConfig is of the scheduler of tests, which is the cluster's own.
+const schedulerConfig = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles: [{schedulerName: default-scheduler, plugins: {multiPoint: {enabled: [{name: IOFit, weight: 10}]}}}]
+`
+
 // plan runs plimsoll-kubernetes plan --evict, and returns what it prints.
 func (k *cluster) plan(args ...string) (string, error) {
+	k.t.Helper()
+	file := filepath.Join(k.t.TempDir(), "scheduler.yaml")
+	if err := os.WriteFile(file, []byte(schedulerConfig), 0o600); err != nil {
+		k.t.Fatal(err)
+	}
 	c := exec.CommandContext(k.t.Context(), k.program("plimsoll-kubernetes"), //nolint:gosec // ours
-		append([]string{"plan", "--budget", "3s", "--evict", "--kubeconfig", k.kubeconfig}, args...)...)
+		append([]string{"plan", "--budget", "3s", "--evict", "--scheduler-config", file, "--kubeconfig", k.kubeconfig},
+			args...)...)
 	text, err := c.CombinedOutput()
 	k.t.Logf("plan --evict %v: %v\n%s", args, err, text)
 	return string(text), err
@@ -121,7 +134,8 @@ func TestEvictionsKeepBudgets(t *testing.T) {
 	}
 	k.cordon(big, false)
 	what, err := replan.Read(t.Context(), k.client, iofit.Namespace,
-		replan.State{Selector: labels.Everything(), Evict: true}, scheduler.NewRules)
+		replan.State{Selector: labels.Everything(), Evict: true, SchedulerConfig: []byte(schedulerConfig)},
+		scheduler.NewRules)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func (k *cluster) plimsoll(ctx context.Context, args ...string) *exec.Cmd {
 // fleetRun has both nodes measured at once. The disk of this machine may be as full as it is.
 func (k *cluster) fleetRun(ctx context.Context, out string, experiment ...string) *exec.Cmd {
 	return k.plimsoll(ctx, append([]string{"fleet", "run", "--nodes", "plimsoll.dev/kind=storage", "--parallel", "2",
-		"--image", "test.invalid/agent:1", "--keep-free", "0%", "--out", out}, experiment...)...)
+		"--image", "test.invalid/agent:1", "--keep-free", "0%", "--output", out}, experiment...)...)
 }
 
 // experiment writes one of so many trials of a second, each in a directory of this machine.
@@ -286,7 +286,7 @@ func TestFleetClean(t *testing.T) {
 		return nil
 	})
 	text, err := k.plimsoll(t.Context(), "fleet", "clean", "--all").CombinedOutput()
-	if err != nil || !strings.Contains(string(text), "Nothing of fleets is left.") {
+	if err != nil || !strings.Contains(string(text), "No fleet has left files or objects.") {
 		t.Errorf("%v: %s", err, text)
 	}
 	if err := run.Wait(); err == nil || !strings.Contains(said.String(), "its Job was deleted") {

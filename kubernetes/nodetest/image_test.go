@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"plimsoll/internal/stack/image"
+	"plimsoll/internal/image"
 	"plimsoll/internal/testkit/imagetest"
 )
 

@@ -92,7 +92,7 @@ workloads:
   A: {ycsb: {workload: A, records: 500, threads: 2, database: {postgresql: {dsn: "env:PLIMSOLL_TEST_DSN", load: true}}}}
 `)
 	run := exec.CommandContext(k.t.Context(), k.program("../plimsoll"), //nolint:gosec // ours
-		"run", dir+".yaml", "--quiet", "--state-dir", filepath.Join(k.dir, "state"), "--out", dir)
+		"run", dir+".yaml", "--quiet", "--state-dir", filepath.Join(k.dir, "state"), "--output", dir)
 	run.Env = append(os.Environ(),
 		fmt.Sprintf("PLIMSOLL_TEST_DSN=postgres://plimsoll@127.0.0.1:%d/postgres?sslmode=disable", port))
 	if text, err := run.CombinedOutput(); err != nil {

@@ -94,7 +94,7 @@ mixes:
   lookup-$n: {pods: {workload: lookup, count: $n}}
 `, d.kind, d.reads, d.at))
 	k.t.Logf("%s drive: %s", d.kind, command(k.t, k.program("../plimsoll"), "run", file, "--quiet", "--keep-free", "0%",
-		"--state-dir", filepath.Join(k.dir, "state"), "--out", out))
+		"--state-dir", filepath.Join(k.dir, "state"), "--output", out))
 	host := filepath.Join(k.dir, d.kind+"-host.yaml")
 	write(k.t, host, fmt.Sprintf("{cpus: 2, memory: 8GiB, read-iops: %d}\n", d.reads))
 	k.t.Log(command(k.t, k.program("plimsoll-kubernetes"), "fleet", "fit", "--kind", d.kind, out, "--host", host,
@@ -133,7 +133,7 @@ spec:
 }
 
 // The default scheduler and IOFit place the same pods on two nodes, which differ in nothing but what their drives do.
-// What fio measures in the pods is compared. make bench-place has more and longer rounds.
+// What fio measures in the pods is compared. make bench NAME=place has more and longer rounds.
 func TestPlacedPodsAreMeasured(t *testing.T) {
 	rounds, ramp, runtimeOf := "1", "2s", "3s" // fio measures nothing where the ramp is longer
 	if n := os.Getenv("PLIMSOLL_PLACE_ROUNDS"); n != "" {

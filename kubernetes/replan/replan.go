@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
@@ -40,6 +41,14 @@ type State struct {
 	MoveLocal bool            // pods may leave volumes on drives of their nodes: their data is copied
 	Evict     bool            // moves are made by evictions, so that pods stay that NotEvicted has a reason for
 
+	// DeleteLocalData lets pods move whose data dies with them.
+	DeleteLocalData bool
+	// SchedulerConfig is the KubeSchedulerConfiguration of the schedulers that have IOFit; empty for that of the chart.
+	SchedulerConfig []byte
+
+	Kinds      map[string]*iofit.Kind // of which there are models
+	Schedulers map[string]bool        // names of those that have IOFit; nil where nobody asked
+
 	// Live lists the pods as they are now, until the context of Read ends.
 	Live listersv1.PodLister
 }
@@ -51,9 +60,15 @@ type Rules interface {
 	Move(pod *corev1.Pod, node string) (why string)
 }
 
-// NewRules returns how rules of a state are made, with more informers of the factory, which the caller starts.
-type NewRules func(context.Context, kubernetes.Interface, informers.SharedInformerFactory) (func(*State) (Rules, error),
-	error)
+// Schedulers are those of a cluster that have IOFit, and the rules by which they place pods.
+type Schedulers struct {
+	WithIOFit map[string]bool // by name
+	Rules     func(*State) (Rules, error)
+}
+
+// NewRules returns the schedulers of a configuration, with more informers of the factory, which the caller starts.
+type NewRules func(ctx context.Context, client kubernetes.Interface, factory informers.SharedInformerFactory,
+	configuration []byte) (*Schedulers, error)
 
 // Cluster has the nodes, pods and models that a plan of a cluster is made from.
 type Cluster struct {
@@ -78,21 +93,46 @@ const patience = time.Minute
 func Read(ctx context.Context, client kubernetes.Interface, namespace string, state State, rules NewRules) (
 	*Cluster, error,
 ) {
-	var of func(*State) (Rules, error)
+	if len(state.SchedulerConfig) == 0 {
+		var err error
+		if state.SchedulerConfig, err = schedulerConfig(ctx, client, namespace); err != nil {
+			return nil, err
+		}
+	}
+	var schedulers *Schedulers
 	kinds, err := state.Read(ctx, client, namespace, func(f informers.SharedInformerFactory) (err error) {
-		of, err = rules(ctx, client, f)
+		schedulers, err = rules(ctx, client, f, state.SchedulerConfig)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return Of(&state, kinds, of)
+	state.Schedulers = schedulers.WithIOFit
+	return Of(&state, kinds, schedulers.Rules)
+}
+
+// Where the manifests keep the configuration of the scheduler, in the namespace of the models.
+const (
+	schedulerConfigMap = "scheduler-config"
+	schedulerConfigKey = "scheduler.yaml"
+)
+
+// schedulerConfig returns the configuration of the scheduler that the manifests install; empty where there is none.
+func schedulerConfig(ctx context.Context, client kubernetes.Interface, namespace string) ([]byte, error) {
+	c, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, schedulerConfigMap, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the configuration of the scheduler (--scheduler-config FILE names one): %w", err)
+	}
+	return []byte(c.Data[schedulerConfigKey]), nil
 }
 
 // Read reads the nodes, pods and volumes of a cluster, and returns the kinds of nodes of which there are models. Others
 // may ask the factory for more, which is read as well.
 func (state *State) Read(ctx context.Context, client kubernetes.Interface, namespace string,
-	more func(informers.SharedInformerFactory) error,
+	prepare func(informers.SharedInformerFactory) error,
 ) (map[string]*iofit.Kind, error) {
 	models, err := client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: iofit.KindLabel})
 	if err != nil {
@@ -115,7 +155,7 @@ func (state *State) Read(ctx context.Context, client kubernetes.Interface, names
 	state.Claims = iofit.Claims{Claims: core.PersistentVolumeClaims().Lister(), Volumes: core.PersistentVolumes().Lister(),
 		Classes: factory.Storage().V1().StorageClasses().Lister()}
 	state.Budgets = factory.Policy().V1().PodDisruptionBudgets().Lister()
-	if err := more(factory); err != nil {
+	if err := prepare(factory); err != nil {
 		return nil, err
 	}
 	waited, cancel := context.WithTimeout(ctx, patience)
@@ -163,10 +203,11 @@ func (b because) lines() (all []string) {
 
 // Of returns the cluster of a state. The error says why there is nothing to plan.
 func Of(state *State, kinds map[string]*iofit.Kind, rules func(*State) (Rules, error)) (*Cluster, error) {
+	state.Kinds = kinds
 	c := &Cluster{state: state, kinds: kinds, rules: rules, stay: because{}, members: map[group][]*corev1.Pod{},
 		Model: classes(kinds)}
 	left := because{}
-	at := map[string]*corev1.Node{}
+	byName := map[string]*corev1.Node{}
 	for _, n := range state.Nodes {
 		switch kind := iofit.KindOf(n); {
 		case !state.Selector.Matches(labels.Set(n.Labels)):
@@ -176,7 +217,7 @@ func Of(state *State, kinds map[string]*iofit.Kind, rules func(*State) (Rules, e
 			left.add("it is cordoned", "node "+n.Name)
 		default:
 			c.able = append(c.able, n)
-			at[n.Name] = n
+			byName[n.Name] = n
 		}
 	}
 	slices.SortFunc(c.able, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
@@ -190,13 +231,13 @@ func Of(state *State, kinds map[string]*iofit.Kind, rules func(*State) (Rules, e
 		d, err := iofit.DemandOf(p)
 		why, name := "", "pod "+p.Namespace+"/"+p.Name
 		switch {
-		case err == nil && d == nil || over(p):
+		case err == nil && d == nil || hasEnded(p):
 			continue
 		case err != nil:
 			why = err.Error()
 		case !knows(d.Class):
 			why = fmt.Sprintf("no model knows a class %q", d.Class)
-		case p.Spec.NodeName != "" && at[p.Spec.NodeName] == nil:
+		case p.Spec.NodeName != "" && byName[p.Spec.NodeName] == nil:
 			why = "its node plays no part"
 		}
 		if why != "" {
@@ -204,7 +245,7 @@ func Of(state *State, kinds map[string]*iofit.Kind, rules func(*State) (Rules, e
 			continue
 		}
 		stays := ""
-		if on := at[p.Spec.NodeName]; on != nil {
+		if on := byName[p.Spec.NodeName]; on != nil {
 			stays = c.stays(p, on, users)
 		}
 		if stays != "" {
@@ -216,14 +257,14 @@ func Of(state *State, kinds map[string]*iofit.Kind, rules func(*State) (Rules, e
 	}
 	c.Left, c.Stay = left.lines(), c.stay.lines()
 	if len(c.able) == 0 || len(c.members) == 0 {
-		return nil, fmt.Errorf("there is nothing to plan: %d nodes have a model, and %d kinds of pods a class that is "+
-			"known%s", len(c.able), len(c.members), strings.Join(append([]string{""}, c.Left...), "\n  "))
+		return nil, fmt.Errorf("there are no pods or nodes to plan: %d nodes have a model, and %d kinds of pods "+
+			"a class that is known%s", len(c.able), len(c.members), strings.Join(append([]string{""}, c.Left...), "\n  "))
 	}
 	return c, c.fill()
 }
 
-// over reports whether a pod has ended, or is about to.
-func over(p *corev1.Pod) bool {
+// hasEnded reports whether a pod has ended, or is about to.
+func hasEnded(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed || p.DeletionTimestamp != nil
 }
 
@@ -269,15 +310,16 @@ func (c *Cluster) fill() error {
 			cmp.Compare(a.rule, b.rule))
 	})
 	allowed, drives := make([]map[int]bool, len(groups)), make([]map[int]int, len(groups)) // by group, of hosts
-	type key struct{ kind, who string }
+	type key struct{ kind, rule, has string }
 	hosts := map[key]int{}
-	of := map[string]int{} // host's number by the name of a node
+	hostNumbers := map[string]int{} // host's number by the name of a node
 	for i, n := range c.able {
-		var who strings.Builder
+		var rule strings.Builder
 		for _, g := range groups {
-			who.WriteByte(g.rule[i])
+			rule.WriteByte(g.rule[i])
 		}
-		k := key{iofit.KindOf(n), who.String()}
+		is, has := c.kinds[iofit.KindOf(n)].HostBeside(c.standing(n))
+		k := key{iofit.KindOf(n), rule.String(), has}
 		h, ok := hosts[k]
 		if !ok {
 			h = len(c.Fleet.Hosts)
@@ -287,20 +329,20 @@ func (c *Cluster) fill() error {
 			if same := slices.ContainsFunc(c.Fleet.Hosts, func(o placement.Hosts) bool { return o.Name == name }); same {
 				name = fmt.Sprintf("%s, as %s", k.kind, n.Name) // other pods may stand there
 			}
-			c.Fleet.Hosts = append(c.Fleet.Hosts, placement.Hosts{Name: name, Is: kind.Host, Model: kind.Model})
+			c.Fleet.Hosts = append(c.Fleet.Hosts, placement.Hosts{Name: name, Is: is, Model: kind.Model})
 		}
 		c.Fleet.Hosts[h].Count++
 		c.Fleet.Hosts[h].Names = append(c.Fleet.Hosts[h].Names, n.Name)
-		of[n.Name] = h
+		hostNumbers[n.Name] = h
 		for j := range groups {
-			switch on := who.String()[j]; on {
+			switch on := rule.String()[j]; on {
 			case nowhere:
 				continue
 			case anyDrive:
 			default:
-				drives[j] = with(drives[j], h, int(on-firstDrive))
+				drives[j] = withEntry(drives[j], h, int(on-firstDrive))
 			}
-			allowed[j] = with(allowed[j], h, true)
+			allowed[j] = withEntry(allowed[j], h, true)
 		}
 	}
 	if len(c.Fleet.Hosts) > mostGroups {
@@ -331,9 +373,9 @@ func (c *Cluster) fill() error {
 			}
 		}
 		for _, node := range slices.Sorted(maps.Keys(stand)) {
-			drive, known := drives[j][of[node]]
+			drive, known := drives[j][hostNumbers[node]]
 			if !known {
-				drive = min(0, len(c.Fleet.Hosts[of[node]].Is.Drives)-1)
+				drive = min(0, len(c.Fleet.Hosts[hostNumbers[node]].Is.Drives)-1)
 			}
 			c.Fleet.Now = append(c.Fleet.Now, placement.Standing{Host: node, Containers: j, Drive: drive, Count: stand[node]})
 		}
@@ -341,8 +383,19 @@ func (c *Cluster) fill() error {
 	return nil
 }
 
-// with returns a map with one entry more.
-func with[V any](m map[int]V, key int, v V) map[int]V {
+// standing returns who stands on a node.
+func (c *Cluster) standing(n *corev1.Node) iofit.Standing {
+	return iofit.OnNode(n, c.kinds[iofit.KindOf(n)], func(yield func(*corev1.Pod) bool) {
+		for _, p := range c.state.Pods {
+			if p.Spec.NodeName == n.Name && !yield(p) {
+				return
+			}
+		}
+	}, c.state.Claims, func(string) bool { return true })
+}
+
+// withEntry returns a map with one entry more.
+func withEntry[V any](m map[int]V, key int, v V) map[int]V {
 	if m == nil {
 		m = map[int]V{}
 	}
@@ -388,14 +441,14 @@ func (c *Cluster) rule(p *corev1.Pod, d *iofit.Demand, stays bool) string {
 		ok, err := required.Match(n)
 		_, tainted := schedulingv1.FindMatchingUntoleratedTaint(klog.Background(), n.Spec.Taints, p.Spec.Tolerations,
 			func(t *corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule }, false)
-		at := byte(nowhere)
+		place := byte(nowhere)
 		if p.Spec.NodeName == n.Name || !stays && ok && err == nil && !tainted && reaches(n) {
-			at = anyDrive
+			place = anyDrive
 			if drive, known := c.kinds[iofit.KindOf(n)].DriveOn(n, d, volumes); known {
-				at = firstDrive + byte(drive)
+				place = firstDrive + byte(drive)
 			}
 		}
-		text.WriteByte(at)
+		text.WriteByte(place)
 	}
 	return text.String()
 }
@@ -408,18 +461,53 @@ func NotEvicted(p *corev1.Pod) string {
 	case static:
 		return "it is a static pod of its node"
 	case p.Namespace == metav1.NamespaceSystem:
-		return "it is of the cluster itself, in namespace " + metav1.NamespaceSystem
+		return "it belongs to the cluster itself, in namespace " + metav1.NamespaceSystem
 	case p.Spec.Priority != nil && *p.Spec.Priority >= systemCritical,
 		strings.HasPrefix(p.Spec.PriorityClassName, "system-"):
 		return "its priority is that of the cluster's own pods"
 	case o == nil:
-		return "it has no controller: an eviction would end it, and nothing would start it again"
+		return "it has no controller: an eviction would end it, and no controller would start it again"
 	case o.Kind == "DaemonSet":
-		return "it is of a DaemonSet"
+		return "a DaemonSet runs it"
 	case o.Kind == "Job":
-		return "it is of a Job, which would begin again"
+		return "a Job runs it, and would begin again"
+	}
+	for _, mark := range marks {
+		if value, ok := p.Annotations[mark.annotation]; ok && (mark.value == "" || mark.value == value) {
+			return fmt.Sprintf("its annotation %s: %q forbids it", mark.annotation, value)
+		}
 	}
 	return ""
+}
+
+// marks are annotations by which pods tell programs that move others not to evict them; no value is any.
+var marks = []struct{ annotation, value string }{
+	{"cluster-autoscaler.kubernetes.io/safe-to-evict", "false"},
+	{"karpenter.sh/do-not-disrupt", "true"},
+	{"descheduler.alpha.kubernetes.io/prefer-no-eviction", ""},
+}
+
+// localData returns what of a pod's data is lost where it leaves its node; "" for nothing that is known.
+func localData(p *corev1.Pod, v *corev1.Volume) string {
+	switch {
+	case v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumDefault:
+		return "its emptyDir " + v.Name + " dies with it"
+	case v.Ephemeral != nil:
+		return "the claim of its volume " + v.Name + " dies with it"
+	case v.HostPath != nil && written(p, v.Name) && (v.HostPath.Type == nil ||
+		!slices.Contains([]corev1.HostPathType{corev1.HostPathSocket, corev1.HostPathCharDev}, *v.HostPath.Type)):
+		return fmt.Sprintf("it writes to %s of its node", v.HostPath.Path)
+	}
+	return ""
+}
+
+// written reports whether a container of a pod may write to a volume.
+func written(p *corev1.Pod, volume string) bool {
+	return slices.ContainsFunc(slices.Concat(p.Spec.InitContainers, p.Spec.Containers), func(c corev1.Container) bool {
+		return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
+			return m.Name == volume && !m.ReadOnly
+		})
+	})
 }
 
 // systemCritical is the least priority of system-cluster-critical and system-node-critical.
@@ -430,7 +518,7 @@ func usersOfClaims(pods []*corev1.Pod) map[string]int {
 	users := map[string]int{}
 	for _, p := range pods {
 		for i := range p.Spec.Volumes {
-			if claim := iofit.ClaimName(p, &p.Spec.Volumes[i]); claim != "" && !over(p) {
+			if claim := iofit.ClaimName(p, &p.Spec.Volumes[i]); claim != "" && !hasEnded(p) {
 				users[p.Namespace+"/"+claim]++
 			}
 		}
@@ -445,12 +533,16 @@ func (c *Cluster) stays(p *corev1.Pod, on *corev1.Node, users map[string]int) st
 	case static:
 		return "it is a static pod of its node"
 	case o != nil && o.Kind == "DaemonSet":
-		return "it is of a DaemonSet"
+		return "a DaemonSet runs it"
 	case len(p.Spec.ResourceClaims) > 0:
 		return "it has devices of its node by resource claims"
 	}
 	if why := NotEvicted(p); why != "" && c.state.Evict {
 		return why
+	}
+	if c.state.Evict && c.state.Schedulers != nil && !c.state.Schedulers[p.Spec.SchedulerName] {
+		return fmt.Sprintf("its scheduler, %s, is not known to have IOFit, and would place it without the models "+
+			"(--scheduler-config FILE names its configuration)", cmp.Or(p.Spec.SchedulerName, corev1.DefaultSchedulerName))
 	}
 	budgets, _ := c.state.Budgets.GetPodPodDisruptionBudgets(p) // the error is that there are none
 	for _, b := range budgets {
@@ -463,6 +555,9 @@ func (c *Cluster) stays(p *corev1.Pod, on *corev1.Node, users map[string]int) st
 	}
 	for i := range p.Spec.Volumes {
 		v := &p.Spec.Volumes[i]
+		if lost := localData(p, v); lost != "" && !c.state.DeleteLocalData && (v.HostPath == nil || !c.state.MoveLocal) {
+			return lost + " (--delete-local-data moves it all the same)"
+		}
 		if path := v.HostPath; path != nil && !c.state.MoveLocal {
 			if drive := c.kinds[iofit.KindOf(on)].DriveOfPath(on, path.Path); drive != "" {
 				return "its data is on a drive of its node (--move-local moves it with its data)"
@@ -497,7 +592,7 @@ func (c *Cluster) Plan(options placement.Options) (*placement.Plan, error) {
 		if err != nil || len(refused) == 0 {
 			return plan, err
 		}
-		if options.Stop != nil && options.Stop() {
+		if options.Ended() {
 			for step, r := range refused {
 				plan.Moves.Steps[step].Breaks = "the scheduler would refuse it: " + r.why
 			}
@@ -529,10 +624,10 @@ func (c *Cluster) refused(steps []placement.Move) (map[int]refusal, error) {
 	if err != nil {
 		return nil, err
 	}
-	came, all := map[string]map[*corev1.Pod]bool{}, map[int]refusal{}
+	came, refusals := map[string]map[*corev1.Pod]bool{}, map[int]refusal{}
 	c.walk(steps, func(i int, p *corev1.Pod, m placement.Move) bool {
 		if why := rules.Move(p, m.To); why != "" {
-			all[i] = refusal{p, m.To, why, maps.Clone(came[m.To])}
+			refusals[i] = refusal{p, m.To, why, maps.Clone(came[m.To])}
 			return false
 		}
 		if came[m.To] == nil {
@@ -541,29 +636,29 @@ func (c *Cluster) refused(steps []placement.Move) (map[int]refusal, error) {
 		came[m.To][p] = true
 		return true
 	})
-	return all, nil
+	return refusals, nil
 }
 
 // walk tells of each step which pod it moves. A pod whose step is not made is in no later one.
 func (c *Cluster) walk(steps []placement.Move, made func(i int, p *corev1.Pod, m placement.Move) bool) {
-	at := map[*corev1.Pod]string{}
+	places := map[*corev1.Pod]string{}
 	for _, pods := range c.pods {
 		for _, p := range pods {
-			at[p] = p.Spec.NodeName
+			places[p] = p.Spec.NodeName
 		}
 	}
 	for i, m := range steps {
 		if m.From == m.To {
 			continue
 		}
-		j := slices.IndexFunc(c.pods[m.Containers], func(p *corev1.Pod) bool { return at[p] == m.From })
+		j := slices.IndexFunc(c.pods[m.Containers], func(p *corev1.Pod) bool { return places[p] == m.From })
 		if j < 0 {
 			continue // it was refused on its way here
 		}
 		p := c.pods[m.Containers][j]
-		at[p] = m.To
+		places[p] = m.To
 		if !made(i, p, m) {
-			at[p] = "\x00" // no later step is of it
+			places[p] = "\x00" // no later step is of it
 		}
 	}
 }
@@ -603,22 +698,22 @@ func SameOwner(a, b *corev1.Pod) bool {
 func (c *Cluster) forbid(r refusal) {
 	i := slices.IndexFunc(c.able, func(n *corev1.Node) bool { return n.Name == r.node })
 	var g group
-	for of, pods := range c.members {
+	for candidate, pods := range c.members {
 		if slices.Contains(pods, r.pod) {
-			g = of
+			g = candidate
 		}
 	}
 	pods := c.members[g]
 	delete(c.members, g)
 	for _, p := range pods {
-		of := g
+		changed := g
 		switch {
 		case p == r.pod && p.Spec.NodeName == r.node:
-			of.rule = strings.Repeat(string(nowhere), i) + g.rule[i:i+1] + strings.Repeat(string(nowhere), len(c.able)-i-1)
+			changed.rule = strings.Repeat(string(nowhere), i) + g.rule[i:i+1] + strings.Repeat(string(nowhere), len(c.able)-i-1)
 		case p.Spec.NodeName != r.node && (!r.came[p] || p == r.pod):
-			of.rule = g.rule[:i] + string(nowhere) + g.rule[i+1:]
+			changed.rule = g.rule[:i] + string(nowhere) + g.rule[i+1:]
 		}
-		c.members[of] = append(c.members[of], p)
+		c.members[changed] = append(c.members[changed], p)
 	}
 }
 

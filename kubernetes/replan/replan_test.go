@@ -383,7 +383,7 @@ func TestRefusedMoves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan, err = c.Plan(placement.Options{Seed: 1, Stop: func() bool { return true }}); err != nil {
+	if plan, err = c.Plan(placement.Options{Seed: 1, Spent: func() float64 { return 1 }}); err != nil {
 		t.Fatal(err)
 	}
 	refused := 0

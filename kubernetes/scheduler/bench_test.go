@@ -32,7 +32,7 @@ func BenchmarkCluster(b *testing.B) {
 	const nodes, pods, rounds = 1000, 2000, 6
 	kwok := os.Getenv("PLIMSOLL_KWOK")
 	if kwok == "" {
-		b.Skip("make bench-kube builds what this needs, and runs it")
+		b.Skip("make bench NAME=kube builds what this needs, and runs it")
 	}
 	c := start(b)
 	c.kwok(kwok)

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,16 +22,12 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	extender "k8s.io/kube-scheduler/extender/v1"
 
+	"plimsoll/internal/observe/metricserver"
 	"plimsoll/kubernetes/iofit"
 )
 
-// Bounds of what a scheduler may ask an extender.
-const (
-	mostAsked   = 64 << 20 // bytes: the nodes of a cluster of 5,000, where it sends them whole
-	mostHeader  = 16 << 10
-	mostAtOnce  = 8 // requests: a scheduler has one pod at a time
-	longestWait = 30 * time.Second
-)
+// mostAsked bounds what a scheduler may ask an extender.
+const mostAsked = 64 << 20 // bytes: the nodes of a cluster of 5,000, where it sends them whole
 
 // Extender answers a kube-scheduler that has no plugin: which nodes a pod may stand on,
 // which is best, and binds it. It counts pods that it bound before the API server says so.
@@ -48,6 +43,8 @@ type Extender struct {
 	pods   cache.Indexer
 	claims iofit.Claims
 	events record.EventRecorder
+
+	binding sync.Mutex // held from the last look at a node until the pod is recorded there
 
 	mu    sync.Mutex
 	bound map[string]map[types.UID]*corev1.Pod // by node: those that the indexer does not show there yet
@@ -108,43 +105,25 @@ func NewExtender(ctx context.Context, client kubernetes.Interface, namespace str
 
 // Serve answers until the context is done.
 func (e *Extender) Serve(ctx context.Context, l net.Listener) error {
-	s := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: longestWait, ReadTimeout: longestWait,
-		WriteTimeout: longestWait, MaxHeaderBytes: mostHeader}
-	stop := context.AfterFunc(ctx, func() {
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestWait)
-		defer cancel()
-		_ = s.Shutdown(last) // what is left then is cut
-	})
-	defer stop()
-	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return metricserver.Answer(ctx, l, e.Handler())
 }
 
 // Handler returns what answers under filter and prioritize, under bind if it binds, and metrics and healthz.
 func (e *Extender) Handler() http.Handler {
-	mux, room := http.NewServeMux(), make(chan struct{}, mostAtOnce)
-	mux.HandleFunc("POST /filter", answers(room, e.filter))
-	mux.HandleFunc("POST /prioritize", answers(room, e.prioritize))
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /filter", answers(e.filter))
+	mux.HandleFunc("POST /prioritize", answers(e.prioritize))
 	if e.Binds {
-		mux.HandleFunc("POST /bind", answers(room, e.bind))
+		mux.HandleFunc("POST /bind", answers(e.bind))
 	}
 	mux.Handle("GET /metrics", legacyregistry.Handler())
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	return mux
 }
 
-// answers reads what is asked and writes the answer, both as JSON. What is asked may be large, so that it is read where
-// there is room.
-func answers[Ask, Answer any](room chan struct{}, f func(context.Context, *Ask) Answer) http.HandlerFunc {
+// answers reads what is asked and writes the answer, both as JSON.
+func answers[Ask, Answer any](f func(context.Context, *Ask) Answer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case room <- struct{}{}:
-			defer func() { <-room }()
-		case <-r.Context().Done():
-			return
-		}
 		ask := new(Ask)
 		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostAsked)).Decode(ask)
 		if err != nil {
@@ -223,9 +202,9 @@ func (e *Extender) asked(ask *extender.ExtenderArgs) (all []corev1.Node) {
 
 // prioritize scores nodes as the plugin does.
 func (e *Extender) prioritize(_ context.Context, ask *extender.ExtenderArgs) extender.HostPriorityList {
-	all := extender.HostPriorityList{}
+	scores := extender.HostPriorityList{}
 	if ask.Pod == nil {
-		return all
+		return scores
 	}
 	d, err := iofit.DemandOf(ask.Pod)
 	nodes := e.asked(ask)
@@ -234,12 +213,12 @@ func (e *Extender) prioritize(_ context.Context, ask *extender.ExtenderArgs) ext
 		if err == nil && d != nil {
 			score = raw(e.judge(&nodes[i], e.demand(ask.Pod, d)))
 		}
-		all = append(all, extender.HostPriority{Host: nodes[i].Name, Score: score})
+		scores = append(scores, extender.HostPriority{Host: nodes[i].Name, Score: score})
 	}
 	if err == nil && d != nil {
-		normalize(len(all), func(i int) *int64 { return &all[i].Score }, extender.MaxExtenderPriority)
+		normalize(len(scores), func(i int) *int64 { return &scores[i].Score }, extender.MaxExtenderPriority)
 	}
-	return all
+	return scores
 }
 
 // demand returns what a pod needs, and what its volumes stand on.
@@ -250,11 +229,11 @@ func (e *Extender) demand(pod *corev1.Pod, d *iofit.Demand) demand {
 
 // judge says what a pod would do on a node.
 func (e *Extender) judge(node *corev1.Node, d demand) iofit.Verdict {
-	return e.kinds.judge(node, func(kind *iofit.Kind) iofit.Standing { return e.there(node, kind) }, d)
+	return e.kinds.judge(node, func(kind *iofit.Kind) iofit.Standing { return e.standing(node, kind) }, d)
 }
 
-// there returns who stands on a node of a kind, or was bound to it.
-func (e *Extender) there(node *corev1.Node, kind *iofit.Kind) iofit.Standing {
+// standing returns the pods on a node of a kind, and those that were bound to it.
+func (e *Extender) standing(node *corev1.Node, kind *iofit.Kind) iofit.Standing {
 	e.mu.Lock()
 	pods := maps.Clone(e.bound[node.Name])
 	e.mu.Unlock()
@@ -290,6 +269,25 @@ func (e *Extender) unbind(uid types.UID) {
 	}
 }
 
+// reserve judges a pod on a node, and counts it there. Of two pods at the same time one is judged beside the other.
+func (e *Extender) reserve(pod *corev1.Pod, node *corev1.Node, d *iofit.Demand) (iofit.Verdict, error) {
+	e.binding.Lock()
+	defer e.binding.Unlock()
+	v := e.judge(node, e.demand(pod, d))
+	if why := e.Policy.refuses(d, v); why != "" {
+		return v, fmt.Errorf("it no longer fits on %s: %s", node.Name, why)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.bound[node.Name] == nil {
+		e.bound[node.Name] = map[types.UID]*corev1.Pod{}
+	}
+	on := pod.DeepCopy()
+	on.Spec.NodeName = node.Name
+	e.bound[node.Name][pod.UID] = on
+	return v, nil
+}
+
 // bind binds a pod, unless what stands there has changed so that it no longer fits.
 func (e *Extender) bind(ctx context.Context, ask *extender.ExtenderBindingArgs) *extender.ExtenderBindingResult {
 	err := e.bindPod(ctx, ask)
@@ -313,25 +311,14 @@ func (e *Extender) bindPod(ctx context.Context, ask *extender.ExtenderBindingArg
 	if err != nil {
 		return err
 	}
-	var v iofit.Verdict
-	if d != nil {
-		v = e.judge(node, e.demand(pod, d))
-		if why := e.Policy.refuses(d, v); why != "" {
-			return fmt.Errorf("it no longer fits on %s: %s", ask.Node, why)
-		}
-		pod.Spec.NodeName = ask.Node
-		e.mu.Lock()
-		if e.bound[ask.Node] == nil {
-			e.bound[ask.Node] = map[types.UID]*corev1.Pod{}
-		}
-		e.bound[ask.Node][pod.UID] = pod
-		e.mu.Unlock()
-	}
-	err = bindTo(ctx, e.client, pod, ask.Node, v)
 	if d == nil {
+		return bindTo(ctx, e.client, pod, ask.Node, iofit.Verdict{})
+	}
+	v, err := e.reserve(pod, node, d)
+	if err != nil {
 		return err
 	}
-	if err != nil {
+	if err := bindTo(ctx, e.client, pod, ask.Node, v); err != nil {
 		e.unbind(pod.UID)
 		return err
 	}

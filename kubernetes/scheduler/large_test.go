@@ -34,7 +34,7 @@ func BenchmarkLarge(b *testing.B) {
 	watch.DefaultChanSize = 1 << 16 // a fake watch that is full ends the program
 	nodes, err := strconv.Atoi(os.Getenv("PLIMSOLL_BENCH_NODES"))
 	if err != nil {
-		b.Skip("make bench-kube says how many nodes")
+		b.Skip("make bench NAME=kube says how many nodes")
 	}
 	pod := func(i int, node string) *corev1.Pod {
 		says := map[string]string{iofit.ClassAnnotation: []string{"reads", "writes", "computes"}[i%3],

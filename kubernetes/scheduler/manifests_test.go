@@ -95,8 +95,8 @@ func (c cluster) may(verb, resource, namespace string) bool {
 	return r.Status.Allowed
 }
 
-// guarded checks what the policy refuses: limits where nobody allowed them, of pods that name their node, and after a
-// pod was placed.
+// guarded checks what the policy refuses: limits where nobody allowed them, of pods that name their node, and changes
+// of what was admitted. All else of a pod that was placed may change, and does not count.
 func (c cluster) guarded() {
 	c.Helper()
 	c.namespace("tenant")
@@ -125,16 +125,36 @@ func (c cluster) guarded() {
 		return err
 	}
 	c.must(annotate(`"2ns"`))
-	c.must(c.CoreV1().Pods("tenant").Bind(c.Context(), &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: p.Name},
-		Target: corev1.ObjectReference{Kind: "Node", Name: "big-1"}}, metav1.CreateOptions{}))
-	for _, value := range []string{`"1ns"`, "null"} {
-		if err := annotate(value); err == nil || !strings.Contains(err.Error(), "stay as they are") {
-			c.Errorf("a pod that was placed says %s: %v", value, err)
+	patch := func(text string, subresources ...string) error {
+		_, err := c.CoreV1().Pods("tenant").Patch(c.Context(), p.Name, types.MergePatchType, []byte(text),
+			metav1.PatchOptions{}, subresources...)
+		return err
+	}
+	forge := func(value string) {
+		c.Helper()
+		for _, subresource := range []string{"", "status"} {
+			err := patch(`{"metadata":{"annotations":{"`+iofit.AdmittedAnnotation+`":`+value+`}}}`, subresource)
+			if err == nil || !strings.Contains(err.Error(), "written by the binding") {
+				c.Errorf("%q of a pod says that it was admitted as %s: %v", subresource, value, err)
+			}
 		}
 	}
-	_, err = c.CoreV1().Pods("tenant").Patch(c.Context(), p.Name, types.MergePatchType,
-		[]byte(`{"metadata":{"annotations":{"other.example/x":"y"}}}`), metav1.PatchOptions{})
+	forge(`"{}"`)
+	p, err = c.CoreV1().Pods("tenant").Get(c.Context(), p.Name, metav1.GetOptions{})
 	c.must(err)
+	c.must(bindTo(c.Context(), c.Clientset, p, "big-1", iofit.Verdict{}))
+	forge(`"{}"`)
+	forge("null")
+	// As an operator of databases updates a pod that runs: labels and all annotations that pods inherit, in one patch.
+	c.must(patch(`{"metadata":{"labels":{"role":"primary"},"annotations":{"` + iofit.P99Annotation +
+		`":"9ms","` + iofit.ClassAnnotation + `":"reads","other.example/x":"y"}}}`))
+	p, err = c.CoreV1().Pods("tenant").Get(c.Context(), p.Name, metav1.GetOptions{})
+	c.must(err)
+	d, err := iofit.DemandOf(p)
+	c.must(err)
+	if d.Class != "writes" || d.MostP99 > 1e-6 {
+		c.Errorf("it counts as it says now, and not as it was admitted: %+v", d)
+	}
 }
 
 // The API server takes every manifest, and what they allow is enough to place a pod, and not much more.

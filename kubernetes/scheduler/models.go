@@ -34,7 +34,7 @@ type kinds struct {
 
 	synced func() bool // reports whether all that were there at the start were read
 
-	mu     sync.Mutex
+	mu     sync.Mutex             // guards byName and why
 	byName map[string]*iofit.Kind // of ConfigMaps, the last that could be read
 	why    error                  // that ConfigMaps could not be read the last time that failed; nil for never
 }
@@ -78,6 +78,13 @@ func watchKinds(ctx context.Context, client kubernetes.Interface, namespace stri
 	k.synced = registered.HasSynced
 	factory.Start(ctx.Done())
 	return k, nil
+}
+
+// knownKinds returns kinds that stay as they are.
+func knownKinds(all map[string]*iofit.Kind) *kinds {
+	k := &kinds{changed: func() {}, synced: func() bool { return true }}
+	k.now.Store(&all)
+	return k
 }
 
 // wait waits until models could be read, or could not. The error says why not; they are read later where that ends.
@@ -128,7 +135,7 @@ func (k *kinds) read(ctx context.Context, c *corev1.ConfigMap) {
 	kind, err := iofit.ParseKind(c)
 	if err != nil {
 		unreadable.WithLabelValues(c.Name).Set(1)
-		klog.FromContext(ctx).Error(err, "A model cannot be read, and the last one that could be stands", "configmap",
+		klog.FromContext(ctx).Error(err, "A model cannot be read, and the last one that could be read is used", "configmap",
 			klog.KObj(c))
 		return
 	}
@@ -147,13 +154,13 @@ func (k *kinds) set(ctx context.Context, name string, kind *iofit.Kind) {
 	}
 	now := map[string]*iofit.Kind{}
 	for _, name := range slices.Sorted(maps.Keys(k.byName)) {
-		one := k.byName[name]
-		if _, twice := now[one.Name]; twice {
+		model := k.byName[name]
+		if _, twice := now[model.Name]; twice {
 			klog.FromContext(ctx).Info("Two ConfigMaps have a model of the same nodes, and the first by its name counts", "kind",
-				one.Name, "ignored", name)
+				model.Name, "ignored", name)
 			continue
 		}
-		now[one.Name] = one
+		now[model.Name] = model
 	}
 	k.now.Store(&now)
 	modelled.Set(float64(len(now)))
@@ -161,7 +168,7 @@ func (k *kinds) set(ctx context.Context, name string, kind *iofit.Kind) {
 }
 
 // judge says what a pod with a demand would do on a node beside those that stand there.
-func (k *kinds) judge(node *corev1.Node, there func(*iofit.Kind) iofit.Standing, d demand) iofit.Verdict {
+func (k *kinds) judge(node *corev1.Node, standing func(*iofit.Kind) iofit.Standing, d demand) iofit.Verdict {
 	name := iofit.KindOf(node)
 	if name == "" {
 		return iofit.Verdict{Unknown: "the node has no label " + iofit.KindLabel, Always: true}
@@ -173,7 +180,7 @@ func (k *kinds) judge(node *corev1.Node, there func(*iofit.Kind) iofit.Standing,
 		}
 		return iofit.Verdict{Unknown: fmt.Sprintf("there is no model of nodes of kind %s", name), Always: true}
 	}
-	return kind.JudgeOn(node, there(kind), d.Demand, d.volumes)
+	return kind.JudgeOn(node, standing(kind), d.Demand, d.volumes)
 }
 
 // says tells a pod's user what is predicted of it on its node.

@@ -19,12 +19,14 @@ import (
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"sigs.k8s.io/yaml"
@@ -71,10 +73,10 @@ func (p Policy) refuses(d *iofit.Demand, v iofit.Verdict) string {
 	}
 	switch cmp.Or(d.Unknown, p.Unknown) {
 	case iofit.Deny:
-		return "nobody knows what the pod would do: " + v.Unknown
+		return "it is not known what the pod would do: " + v.Unknown
 	case "":
 		if d.Limited() {
-			return fmt.Sprintf("nobody knows whether the pod's limit would hold: %s (annotation %s: %s takes it there)",
+			return fmt.Sprintf("it is not known whether the pod's limit would hold: %s (annotation %s: %s takes it there)",
 				v.Unknown, iofit.UnknownAnnotation, iofit.Allow)
 		}
 	}
@@ -98,7 +100,7 @@ type IOFit struct {
 type standing struct {
 	generation, binds int64
 	kind              *iofit.Kind
-	there             iofit.Standing
+	pods              iofit.Standing
 }
 
 var (
@@ -116,32 +118,15 @@ var (
 // New returns the plugin, once it has read the models that are there. Where it cannot, the scheduler starts without,
 // and nothing is predicted until it can: other pods are to be placed.
 func New(ctx context.Context, given runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-	args := Args{Namespace: iofit.Namespace}
-	if u, ok := given.(*runtime.Unknown); ok && len(u.Raw) > 0 {
-		text, err := yaml.YAMLToJSON(u.Raw)
-		if err == nil {
-			strict := json.NewDecoder(bytes.NewReader(text))
-			strict.DisallowUnknownFields()
-			err = strict.Decode(&args)
-		}
-		if err == nil {
-			err = args.Check()
-		}
-		if err != nil {
-			return nil, fmt.Errorf(
-				"args of %s: %w (they have namespace, of the models' ConfigMaps, unknown, and limitNamespaces)",
-				Name,
-				err,
-			)
-		}
+	p, args, err := plugin(given, h)
+	if err != nil {
+		return nil, err
 	}
-	p := &IOFit{handle: h, policy: args.Policy, stand: map[string]standing{}, claims: claimsOf(h.SharedInformerFactory())}
-	var err error
 	if p.kinds, err = watchKinds(ctx, h.ClientSet(), args.Namespace); err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
 	if err := p.kinds.wait(ctx, func() { go p.wake(ctx) }); err != nil {
-		klog.FromContext(ctx).Error(err, "Nothing is predicted until models can be read", "plugin", Name)
+		klog.FromContext(ctx).Error(err, "There are no predictions until models can be read", "plugin", Name)
 	}
 	core := h.SharedInformerFactory().Core().V1()
 	_, err = core.Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: p.forget})
@@ -163,6 +148,28 @@ func New(ctx context.Context, given runtime.Object, h fwk.Handle) (fwk.Plugin, e
 		}
 	}
 	return p, nil
+}
+
+// plugin returns the plugin with its args, which knows no kinds of nodes yet.
+func plugin(given runtime.Object, h fwk.Handle) (*IOFit, Args, error) {
+	args := Args{Namespace: iofit.Namespace}
+	if u, ok := given.(*runtime.Unknown); ok && len(u.Raw) > 0 {
+		text, err := yaml.YAMLToJSON(u.Raw)
+		if err == nil {
+			strict := json.NewDecoder(bytes.NewReader(text))
+			strict.DisallowUnknownFields()
+			err = strict.Decode(&args)
+		}
+		if err == nil {
+			err = args.Check()
+		}
+		if err != nil {
+			return nil, args, fmt.Errorf("args of %s: %w (they have namespace, of the models' ConfigMaps, unknown, and "+
+				"limitNamespaces)", Name, err)
+		}
+	}
+	return &IOFit{handle: h, policy: args.Policy, stand: map[string]standing{},
+		claims: claimsOf(h.SharedInformerFactory())}, args, nil
 }
 
 // claimsOf returns what is known of claims to those who share informers.
@@ -191,13 +198,13 @@ func (p *IOFit) forget(gone any) {
 
 // wake has pods looked at again that may have been rejected by another model.
 func (p *IOFit) wake(ctx context.Context) {
-	all, err := p.handle.SharedInformerFactory().Core().V1().Pods().Lister().List(labels.Everything())
+	pods, err := p.handle.SharedInformerFactory().Core().V1().Pods().Lister().List(labels.Everything())
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Pods that wait are not looked at again for the new model")
 		return
 	}
 	waiting := map[string]*corev1.Pod{}
-	for _, pod := range all {
+	for _, pod := range pods {
 		if pod.Spec.NodeName == "" && pod.Annotations[iofit.ClassAnnotation] != "" {
 			waiting[klog.KObj(pod).String()] = pod
 		}
@@ -248,7 +255,7 @@ func (p *IOFit) judge(state fwk.CycleState, node fwk.NodeInfo) (iofit.Verdict, *
 		return iofit.Verdict{Unknown: "it has no class"}, nil // PreFilter skipped it
 	}
 	d := kept.(demand)
-	v := p.kinds.judge(node.Node(), func(kind *iofit.Kind) iofit.Standing { return p.there(node, kind) }, d)
+	v := p.kinds.judge(node.Node(), func(kind *iofit.Kind) iofit.Standing { return p.standing(node, kind) }, d)
 	why := p.policy.refuses(d.Demand, v)
 	switch {
 	case why == "":
@@ -259,14 +266,14 @@ func (p *IOFit) judge(state fwk.CycleState, node fwk.NodeInfo) (iofit.Verdict, *
 	return v, fwk.NewStatus(fwk.Unschedulable, why)
 }
 
-// there returns who stands on a node of a kind. What claims are bound to is looked at again where it was not known.
-func (p *IOFit) there(node fwk.NodeInfo, kind *iofit.Kind) iofit.Standing {
+// standing returns the pods on a node of a kind. Claims whose volumes were not known are read again.
+func (p *IOFit) standing(node fwk.NodeInfo, kind *iofit.Kind) iofit.Standing {
 	name, generation, binds := node.Node().Name, node.GetGeneration(), p.binds.Load()
 	p.mu.RLock()
 	kept := p.stand[name]
 	p.mu.RUnlock()
-	if kept.generation == generation && kept.kind == kind && (kept.there.Settled || kept.binds == binds) {
-		return kept.there
+	if kept.generation == generation && kept.kind == kind && (kept.pods.Settled || kept.binds == binds) {
+		return kept.pods
 	}
 	s := standing{generation, binds, kind, iofit.OnNode(node.Node(), kind, func(yield func(*corev1.Pod) bool) {
 		for _, info := range node.GetPods() {
@@ -278,7 +285,7 @@ func (p *IOFit) there(node fwk.NodeInfo, kind *iofit.Kind) iofit.Standing {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stand[name] = s
-	return s.there
+	return s.pods
 }
 
 // PreScore skips pods without a class.
@@ -314,8 +321,8 @@ func (*IOFit) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *corev1.Pod,
 	return nil
 }
 
-// normalize turns gains into scores from 0 to most. A node of which nobody knows anything has 0.
-func normalize(n int, score func(int) *int64, most int64) {
+// normalize turns gains into scores from 0 to highest. A node without a prediction has 0.
+func normalize(n int, score func(int) *int64, highest int64) {
 	best := int64(noScore)
 	for i := range n {
 		best = max(best, *score(i))
@@ -327,7 +334,7 @@ func normalize(n int, score func(int) *int64, most int64) {
 			continue
 		}
 		lost := float64(best-*s) / math.Max(math.Abs(float64(best)), 1)
-		*s = int64(math.Round(float64(most) * max(0, 1-lost)))
+		*s = int64(math.Round(float64(highest) * max(0, 1-lost)))
 	}
 }
 
@@ -373,22 +380,31 @@ func (*IOFit) Unreserve(_ context.Context, state fwk.CycleState, _ *corev1.Pod, 
 	state.Delete(verdictKey)
 }
 
-// Bind binds a pod with what is predicted of it; all others are left to the next plugin.
+// Bind binds a pod with what it says now, and what is predicted of it. Pods that say nothing are left to the next
+// plugin.
 func (p *IOFit) Bind(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+	v := iofit.Verdict{}
 	kept, err := state.Read(verdictKey)
-	if err != nil || kept.(verdict).Unknown != "" {
+	switch {
+	case err == nil:
+		v = kept.(verdict).Verdict
+	case iofit.Admission(pod.Annotations) == "":
 		return fwk.NewStatus(fwk.Skip)
 	}
-	return fwk.AsStatus(bindTo(ctx, p.handle.ClientSet(), pod, node, kept.(verdict).Verdict))
+	return fwk.AsStatus(bindTo(ctx, p.handle.ClientSet(), pod, node, v))
 }
 
 // bindTo binds a pod to a node. The API server adds a binding's annotations to the pod, so that nobody needs the right
-// to change pods, and what is predicted is there before the pod starts.
+// to change pods, and what was admitted and is predicted is there before the pod starts.
 func bindTo(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, node string, v iofit.Verdict) error {
 	b := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Target: corev1.ObjectReference{Kind: "Node", Name: node}}
+	b.Annotations = map[string]string{}
+	if said := iofit.Admission(pod.Annotations); said != "" {
+		b.Annotations[iofit.AdmittedAnnotation] = said
+	}
 	if v.Unknown == "" && v.Rate > 0 {
-		b.Annotations = map[string]string{iofit.PredictedAnnotation: v.Prediction().String()}
+		b.Annotations[iofit.PredictedAnnotation] = v.Prediction().String()
 	}
 	return client.CoreV1().Pods(pod.Namespace).Bind(ctx, b, metav1.CreateOptions{})
 }
@@ -446,13 +462,13 @@ func (p *IOFit) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment,
 	return []fwk.SignFragment{{Key: Name, Value: d.Sign() + iofit.Sign(volumes)}}, nil
 }
 
-// EventsToRegister returns the events that may make room: a pod with a class goes or says something else, a claim is
-// bound to another drive than it counted on, a node comes, is of another kind, or says what is on its drives.
+// EventsToRegister returns the events that may make room: a pod goes, asks for less or says something else, a claim is
+// bound to another drive than it counted on, a node comes, is of another kind, has more, or says what is on its drives.
 func (*IOFit) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete | fwk.Update}, QueueingHintFn: queue},
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel |
-			fwk.UpdateNodeAnnotation}},
+			fwk.UpdateNodeAnnotation | fwk.UpdateNodeAllocatable}, QueueingHintFn: queueNode},
 		{Event: fwk.ClusterEvent{Resource: fwk.PersistentVolumeClaim, ActionType: fwk.Update}, QueueingHintFn: queueBound},
 	}, nil
 }
@@ -465,7 +481,26 @@ func queueBound(_ klog.Logger, _ *corev1.Pod, before, after any) (fwk.QueueingHi
 	return fwk.QueueSkip, nil
 }
 
-// queue has a rejected pod looked at again where another with a class goes or changes, or it does itself.
+// queueNode has rejected pods looked at again where a node comes, or what is read of it changes.
+func queueNode(_ klog.Logger, _ *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+	was, _ := before.(*corev1.Node)
+	is, _ := after.(*corev1.Node)
+	if was == nil || is == nil || iofit.KindOf(was) != iofit.KindOf(is) ||
+		was.Labels[iofit.HeldLabel] != is.Labels[iofit.HeldLabel] ||
+		was.Annotations[iofit.DrivesAnnotation] != is.Annotations[iofit.DrivesAnnotation] ||
+		!equality.Semantic.DeepEqual(was.Status.Allocatable, is.Status.Allocatable) {
+		return fwk.Queue, nil
+	}
+	return fwk.QueueSkip, nil
+}
+
+// requestsOf returns what a pod takes of its node.
+func requestsOf(pod *corev1.Pod) corev1.ResourceList {
+	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+}
+
+// queue has a rejected pod looked at again where another with a class goes or changes, or it does itself, and where one
+// without a class leaves its node or takes another share of it.
 func queue(_ klog.Logger, pod *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
 	for _, o := range []any{before, after} {
 		other, ok := o.(*corev1.Pod)
@@ -475,8 +510,14 @@ func queue(_ klog.Logger, pod *corev1.Pod, before, after any) (fwk.QueueingHint,
 	}
 	was, _ := before.(*corev1.Pod)
 	is, _ := after.(*corev1.Pod)
-	if was != nil && is != nil && iofit.IsHolder(is) && iofit.Ready(was) != iofit.Ready(is) {
+	switch {
+	case was == nil || was.Spec.NodeName == "":
+	case is == nil:
+		return fwk.Queue, nil
+	case iofit.IsHolder(is) && iofit.Ready(was) != iofit.Ready(is):
 		return fwk.Queue, nil // limits of its node count, or no longer
+	case !equality.Semantic.DeepEqual(requestsOf(was), requestsOf(is)):
+		return fwk.Queue, nil
 	}
 	return fwk.QueueSkip, nil
 }

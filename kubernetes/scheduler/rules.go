@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
@@ -23,41 +25,68 @@ import (
 	"plimsoll/kubernetes/replan"
 )
 
-// rules are the filters of kube-scheduler's default profile, on a copy of a cluster in which pods move.
+// rules are the filters of each pod's scheduler, on a copy of a cluster in which pods move.
 type rules struct {
 	context.Context
 
-	framework framework.Framework
-	lister    *snapshot
-	state     *replan.State
-	at        map[*corev1.Pod]*corev1.Pod // as the copy has a pod that stands: where it stood, or has moved
+	profiles *profiles
+	state    *replan.State
+	copies   map[*corev1.Pod]*corev1.Pod // as the copy has a pod that stands: where it stood, or has moved
 }
 
 // snapshot is the copy as it is now.
 type snapshot struct{ fwk.SharedLister }
 
-// NewRules returns how rules of a state are made.
-func NewRules(ctx context.Context, client kubernetes.Interface, factory informers.SharedInformerFactory) (
-	func(*replan.State) (replan.Rules, error), error,
-) {
-	with, err := latest.Default()
+// profiles are schedulers with IOFit, by name. Pods of others are judged by the default profile with IOFit.
+type profiles struct {
+	byName   map[string]framework.Framework
+	fallback framework.Framework
+	lister   *snapshot
+	plugins  []*IOFit
+}
+
+// NewRules returns the rules of a cluster's schedulers, and which of them have IOFit, by the configuration that they
+// have: a KubeSchedulerConfiguration, empty where none is known.
+func NewRules(ctx context.Context, client kubernetes.Interface, factory informers.SharedInformerFactory,
+	configuration []byte,
+) (*replan.Schedulers, error) {
+	defaults, err := latest.Default()
 	if err != nil {
 		return nil, err
 	}
-	profile := &with.Profiles[0]
-	// Pods with resource claims stay where they are.
-	enabled := &profile.Plugins.MultiPoint.Enabled
-	*enabled = slices.DeleteFunc(*enabled, func(p config.Plugin) bool { return p.Name == names.DynamicResources })
+	registered := &profiles{byName: map[string]framework.Framework{}, lister: &snapshot{internalcache.NewEmptySnapshot()}}
 	metrics.InitMetrics()
-	lister := &snapshot{internalcache.NewEmptySnapshot()}
-	f, err := runtime.NewFramework(ctx, plugins.NewInTreeRegistry(), profile, runtime.WithClientSet(client),
-		runtime.WithInformerFactory(factory), runtime.WithSnapshotSharedLister(lister),
-		runtime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())))
-	if err != nil {
-		return nil, fmt.Errorf("rules of the scheduler: %w", err)
+	schedulers := &replan.Schedulers{WithIOFit: map[string]bool{}}
+	if len(configuration) > 0 {
+		o, _, err := scheme.Codecs.UniversalDecoder().Decode(configuration, nil, nil)
+		if err != nil {
+			return nil, fmt.Errorf("the configuration of the scheduler: %w", err)
+		}
+		decoded, ok := o.(*config.KubeSchedulerConfiguration)
+		if !ok {
+			return nil, fmt.Errorf("the configuration of the scheduler: it is a %T, and no KubeSchedulerConfiguration", o)
+		}
+		for i := range decoded.Profiles {
+			profile := &decoded.Profiles[i]
+			if !hasIOFit(profile) {
+				continue
+			}
+			if registered.byName[profile.SchedulerName], err = registered.framework(ctx, profile, client, factory); err != nil {
+				return nil, err
+			}
+			schedulers.WithIOFit[profile.SchedulerName] = true
+		}
 	}
-	return func(state *replan.State) (replan.Rules, error) {
-		r := &rules{ctx, f, lister, state, map[*corev1.Pod]*corev1.Pod{}}
+	profile := &defaults.Profiles[0]
+	profile.Plugins.MultiPoint.Enabled = append(profile.Plugins.MultiPoint.Enabled, config.Plugin{Name: Name})
+	if registered.fallback, err = registered.framework(ctx, profile, client, factory); err != nil {
+		return nil, err
+	}
+	schedulers.Rules = func(state *replan.State) (replan.Rules, error) {
+		for _, p := range registered.plugins {
+			p.kinds = knownKinds(state.Kinds)
+		}
+		r := &rules{ctx, registered, state, map[*corev1.Pod]*corev1.Pod{}}
 		known := map[string]bool{}
 		for _, n := range state.Nodes {
 			known[n.Name] = true
@@ -65,17 +94,59 @@ func NewRules(ctx context.Context, client kubernetes.Interface, factory informer
 		for _, p := range state.Pods {
 			ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 			if known[p.Spec.NodeName] && !ended {
-				r.at[p] = p
+				r.copies[p] = p
 			}
 		}
 		return r, nil
-	}, nil
+	}
+	return schedulers, nil
+}
+
+// hasIOFit reports whether a profile filters by IOFit.
+func hasIOFit(profile *config.KubeSchedulerProfile) bool {
+	is := func(p config.Plugin) bool { return p.Name == Name }
+	return profile.Plugins != nil && !slices.ContainsFunc(profile.Plugins.Filter.Disabled, is) &&
+		(slices.ContainsFunc(profile.Plugins.MultiPoint.Enabled, is) ||
+			slices.ContainsFunc(profile.Plugins.Filter.Enabled, is))
+}
+
+// framework returns what filters by a profile.
+func (all *profiles) framework(ctx context.Context, profile *config.KubeSchedulerProfile, client kubernetes.Interface,
+	factory informers.SharedInformerFactory,
+) (framework.Framework, error) {
+	// Pods with resource claims stay where they are.
+	enabled := &profile.Plugins.MultiPoint.Enabled
+	*enabled = slices.DeleteFunc(*enabled, func(p config.Plugin) bool { return p.Name == names.DynamicResources })
+	registry := plugins.NewInTreeRegistry()
+	registry[Name] = func(_ context.Context, given apiruntime.Object, h fwk.Handle) (fwk.Plugin, error) {
+		p, _, err := plugin(given, h)
+		if err != nil {
+			return nil, err
+		}
+		all.plugins = append(all.plugins, p)
+		return p, nil
+	}
+	f, err := runtime.NewFramework(ctx, registry, profile, runtime.WithClientSet(client),
+		runtime.WithInformerFactory(factory), runtime.WithSnapshotSharedLister(all.lister),
+		runtime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())))
+	if err != nil {
+		return nil, fmt.Errorf("rules of scheduler %s: %w", profile.SchedulerName, err)
+	}
+	return f, nil
+}
+
+// profileOf returns the profile of a pod's scheduler, or the default one.
+func (known *profiles) profileOf(p *corev1.Pod) framework.Framework {
+	if f := known.byName[p.Spec.SchedulerName]; f != nil {
+		return f
+	}
+	return known.fallback
 }
 
 // Move moves a pod as replan.Rules has it.
 func (r *rules) Move(pod *corev1.Pod, node string) (why string) {
-	before, stood := r.at[pod]
-	delete(r.at, pod)
+	before, stood := r.copies[pod]
+	delete(r.copies, pod)
 	if node == "" {
 		return ""
 	}
@@ -91,9 +162,9 @@ func (r *rules) Move(pod *corev1.Pod, node string) (why string) {
 	switch {
 	case why == "":
 		p.Spec.NodeName = node
-		r.at[pod] = p
+		r.copies[pod] = p
 	case stood:
-		r.at[pod] = before
+		r.copies[pod] = before
 	}
 	return why
 }
@@ -101,21 +172,22 @@ func (r *rules) Move(pod *corev1.Pod, node string) (why string) {
 // refuses returns why a pod may not come to a node; "" where it may.
 func (r *rules) refuses(p *corev1.Pod, node string) string {
 	var stand []*corev1.Pod
-	for _, p := range r.at {
+	for _, p := range r.copies {
 		stand = append(stand, p)
 	}
-	r.lister.SharedLister = internalcache.NewSnapshot(stand, r.state.Nodes)
-	info, err := r.lister.NodeInfos().Get(node)
+	r.profiles.lister.SharedLister = internalcache.NewSnapshot(stand, r.state.Nodes)
+	info, err := r.profiles.lister.NodeInfos().Get(node)
 	if err != nil {
 		return err.Error()
 	}
 	state := framework.NewCycleState()
-	result, status, _ := r.framework.RunPreFilterPlugins(r, state, p)
+	filters := r.profiles.profileOf(p)
+	result, status, _ := filters.RunPreFilterPlugins(r, state, p)
 	if status.IsSuccess() && !result.AllNodes() && !result.NodeNames.Has(node) {
 		return "its affinity names other nodes"
 	}
 	if status.IsSuccess() {
-		status = r.framework.RunFilterPlugins(r, state, p, info)
+		status = filters.RunFilterPlugins(r, state, p, info)
 	}
 	if status.IsSuccess() {
 		return ""

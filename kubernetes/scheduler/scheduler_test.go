@@ -224,6 +224,57 @@ func TestIOFit(t *testing.T) {
 		c.contains(c.event("writer", "Predicted"), "On big-1 it is to do ", " operations a second", "99 of 100 within")
 		c.predicted("writer")
 	})
+	t.Run("room that pods without a class leave wakes one that waits", func(t *testing.T) {
+		c := cluster{t, c.Clientset, c.config}
+		c.node("room-1", "big")
+		batch := aPod("batch", "room-1")
+		batch.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"memory": resource.MustParse("63Gi")}
+		stand := []*corev1.Pod{batch}
+		for i := range 4 {
+			stand = append(stand, aPod(fmt.Sprint("reader-", i), "room-1", "class", "reads"))
+		}
+		for _, p := range stand {
+			_, err := c.CoreV1().Pods("default").Create(t.Context(), p, metav1.CreateOptions{})
+			c.must(err)
+		}
+		kind, err := iofit.ParseKind(aModel(t, "big", big))
+		c.must(err)
+		d, err := iofit.DemandOf(aPod("waits", "", "class", "reads"))
+		c.must(err)
+		node, err := c.CoreV1().Nodes().Get(t.Context(), "room-1", metav1.GetOptions{})
+		c.must(err)
+		does := func(pods []*corev1.Pod) float64 {
+			return kind.Judge(iofit.OnNode(node, kind, slices.Values(pods), iofit.Claims{},
+				func(string) bool { return true }), d).Rate
+		}
+		before, after := does(stand), does(stand[1:])
+		if before >= 0.95*after {
+			t.Fatalf("the batch takes nothing: %g and %g operations a second", before, after)
+		}
+		least := fmt.Sprintf("%.0f/s", (before+after)/2)
+		c.pod("waits-for-room", "room-1", "class", "reads", "least-throughput", least)
+		c.contains(c.waits("waits-for-room"), "that it is to do")
+		c.must(c.CoreV1().Pods("default").Delete(t.Context(), "batch", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
+		// Without a reason, kube-scheduler looks at it again after five minutes.
+		for end := time.Now().Add(4 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			p, err := c.CoreV1().Pods("default").Get(t.Context(), "waits-for-room", metav1.GetOptions{})
+			c.must(err)
+			if p.Spec.NodeName != "" {
+				if p.Annotations[iofit.AdmittedAnnotation] != iofit.Admission(p.Annotations) {
+					t.Errorf("it was admitted as %q", p.Annotations[iofit.AdmittedAnnotation])
+				}
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatal("nothing wakes it")
+			}
+		}
+		for _, name := range []string{"waits-for-room", "reader-0", "reader-1", "reader-2", "reader-3"} {
+			c.must(c.CoreV1().Pods("default").Delete(t.Context(), name,
+				metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
+		}
+		c.must(c.CoreV1().Nodes().Delete(t.Context(), "room-1", metav1.DeleteOptions{}))
+	})
 	t.Run("where it does not fit it waits, and is shown why", func(t *testing.T) {
 		c := cluster{t, c.Clientset, c.config}
 		c.pod("too-much", "", "class", "writes", "least-throughput", "900000/s")
@@ -508,7 +559,7 @@ func TestDrives(t *testing.T) {
 	// Of what nobody knows, the pod counts on the first drive, and is told so.
 	writer("unknown", "unknown", "")
 	c.on("unknown")
-	c.contains(c.event("unknown", "Predicted"), "on drive nvme", "claim unknown stands (path /srv/unknown)",
+	c.contains(c.event("unknown", "Predicted"), "on drive nvme", "claim unknown is (path /srv/unknown)",
 		"counts on the first, nvme")
 	// One that goes makes room on its own drive.
 	for i := range filled {

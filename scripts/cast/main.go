@@ -33,7 +33,7 @@ func main() {
 type session struct {
 	output   []string // its lines
 	progress []string // states of the one line that was written again and again
-	at       int      // which line of output stands in its place in the end
+	line     int      // the line of output that replaces the progress in the end
 }
 
 // read takes the log of script apart. A line that a carriage return begins anew is progress.
@@ -49,7 +49,7 @@ func read(log []byte) session {
 		for _, state := range states[:len(states)-1] {
 			state = strings.TrimRight(cursor.ReplaceAllString(state, ""), " ")
 			if state != "" {
-				s.progress, s.at = append(s.progress, state), len(s.output)
+				s.progress, s.line = append(s.progress, state), len(s.output)
 			}
 		}
 		last := cursor.ReplaceAllString(states[len(states)-1], "")
@@ -109,7 +109,7 @@ text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",mon
 	row(0, "", "", "\x1b[32m"+command+"\x1b[0m")
 	now := 1.0
 	for i, line := range output {
-		if i == s.at {
+		if i == s.line {
 			for n := range min(states, len(s.progress)) {
 				row(i+1, "p", fmt.Sprintf("animation-delay:%.1fs", now), s.progress[n*(len(s.progress)-1)/(states-1)])
 				now += 0.5
@@ -137,13 +137,13 @@ func spans(line string) string {
 		}
 	}
 	for {
-		at := color.FindStringSubmatchIndex(line)
-		if at == nil {
+		match := color.FindStringSubmatchIndex(line)
+		if match == nil {
 			write(line)
 			return b.String()
 		}
-		write(line[:at[0]])
-		class = classes[line[at[2]:at[3]]]
-		line = line[at[1]:]
+		write(line[:match[0]])
+		class = classes[line[match[2]:match[3]]]
+		line = line[match[1]:]
 	}
 }

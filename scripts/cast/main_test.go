@@ -15,8 +15,8 @@ func TestRead(t *testing.T) {
 	if want := []string{"begins", "\x1b[1mVerdict\x1b[0m", "", "use a < b"}; !slices.Equal(s.output, want) {
 		t.Errorf("output is %q", s.output)
 	}
-	if want := []string{"1/2 |#  |", "2/2 |###|"}; !slices.Equal(s.progress, want) || s.at != 1 {
-		t.Errorf("progress is %q, at %d", s.progress, s.at)
+	if want := []string{"1/2 |#  |", "2/2 |###|"}; !slices.Equal(s.progress, want) || s.line != 1 {
+		t.Errorf("progress is %q, at %d", s.progress, s.line)
 	}
 	if rows := wrap(strings.Repeat("x", 250)); len(rows) != 3 || len(rows[2]) != 50 {
 		t.Errorf("wrapped are %q", rows)

@@ -3,6 +3,7 @@
 //	go run ./scripts/pictures stack RUN       the stack that the run's verdict names, layer by layer
 //	plimsoll show RUN | go run ./scripts/pictures verdict
 //	go run ./scripts/pictures timeline RUN    rounds, setups and trials
+//	go run ./scripts/pictures keep RUN        no picture: what the pages' test reads of the run, compressed
 //	go run ./scripts/pictures figure RUN      a page with the first figure of the run's report alone, for a browser
 //
 // scripts/pictures.sh makes all of them.
@@ -40,6 +41,11 @@ func picture(args []string) (string, error) {
 	}
 	if len(args) != 2 {
 		return "", errors.New("which one, and of which run?")
+	}
+	if args[0] == "keep" {
+		var packed strings.Builder
+		err := keep(&packed, args[1])
+		return packed.String(), err
 	}
 	if args[0] == "figure" {
 		page, err := os.ReadFile(filepath.Join(args[1], "report.html"))
@@ -118,7 +124,7 @@ func drawStack(run *result.Run) (string, error) {
 		return "", errors.New("the run has no stack of a source, a file system and a data volume")
 	}
 	steps := strings.Split(line, " > ")
-	layers := []struct{ fill, stroke, role, does, others string }{
+	layers := []struct{ fill, stroke, role, does, caption string }{
 		{"#fff7ed", "#c2410c", "source: what holds the bytes", "a file, attached as a loop device",
 			"or a drive, a remote drive, a directory"},
 		{"#ecfdf5", "#047857", "layer: what is put on it", "mkfs and mount, with the options you name",
@@ -128,15 +134,15 @@ func drawStack(run *result.Run) (string, error) {
 	}
 	var c canvas
 	c.text(20, 34, "n", "One line of an experiment names a stack, the device first:")
-	at := 20.0
+	left := 20.0
 	for i, step := range steps {
 		w := float64(len(step))*9.1 + 20
-		c.box(at, 50, w, 34, layers[i].fill, layers[i].stroke)
-		c.text(int(at)+10, 72, "m h", step)
-		at += w
+		c.box(left, 50, w, 34, layers[i].fill, layers[i].stroke)
+		c.text(int(left)+10, 72, "m h", step)
+		left += w
 		if i < len(steps)-1 {
-			c.text(int(at)+8, 72, "m", ">")
-			at += 25
+			c.text(int(left)+8, 72, "m", ">")
+			left += 25
 		}
 	}
 	c.text(20, 118, "n", "Set up, it stands the other way round: the load is on top.")
@@ -149,7 +155,7 @@ func drawStack(run *result.Run) (string, error) {
 		c.text(36, y+30, "m h", steps[len(steps)-1-i])
 		c.text(196, y+30, "h", l.role)
 		c.text(196, y+54, "", l.does)
-		c.text(196, y+76, "n", l.others)
+		c.text(196, y+76, "n", l.caption)
 	}
 	bottom := 186 + 3*(height+10)
 	c.text(20, bottom+24, "n", "The device check reads the counters of the disk below,")
@@ -167,9 +173,9 @@ var remarks = []struct{ begins, says string }{
 	{"Sure:", "sure: the evidence decides"},
 	{"Likely:", "likely: the best choice so far, with a reason for doubt below"},
 	{"Too early", "too early: no answer yet. More time may give one"},
-	{"- Use:", "what to take, and what does as well: no significant difference was found"},
+	{"- Use:", "what to take, and what is known to do as well"},
 	{"- Avoid:", "what is slower for sure; and what only looks fast, since a cache answered"},
-	{"- Check next:", "the command that would settle what is open, and how long it takes"},
+	{"- Check next:", "the command that would show more, and how long it takes"},
 	{"Only likely,", "why not sure: what could not be distinguished, and what else used the host"},
 	{"The host was", "what else used the host meanwhile"},
 }

@@ -86,12 +86,12 @@ func writeTar(w io.Writer, dir string, files []file, date time.Time) error {
 }
 
 // directoriesOf returns the directories above a name that were not made yet, outermost first.
-func directoriesOf(name string, made map[string]bool) (above []string) {
+func directoriesOf(name string, made map[string]bool) (parents []string) {
 	for dir := path.Dir(name); !made[dir]; dir = path.Dir(dir) {
 		made[dir] = true
-		above = append([]string{dir}, above...)
+		parents = append([]string{dir}, parents...)
 	}
-	return above
+	return parents
 }
 
 func copyFile(w io.Writer, name string) error {

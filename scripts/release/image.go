@@ -35,13 +35,13 @@ func (r *release) image() error {
 		})
 	}
 	dir := filepath.Join(r.work, "oci")
-	at, err := layout.Write(dir, empty.Index)
+	archive, err := layout.Write(dir, empty.Index)
 	if err != nil {
 		return err
 	}
 	tag := imageName + ":" + r.version
 	// containerd takes the first name, and others the second one.
-	err = at.AppendIndex(both, layout.WithAnnotations(map[string]string{
+	err = archive.AppendIndex(both, layout.WithAnnotations(map[string]string{
 		"io.containerd.image.name": "docker.io/library/" + tag, "org.opencontainers.image.ref.name": tag,
 	}))
 	if err != nil {

@@ -35,7 +35,7 @@ func modulesOf(program string) ([]module, error) {
 }
 
 func modulesIn(info *debug.BuildInfo) []module {
-	all := []module{{standardLibrary, strings.TrimPrefix(info.GoVersion, "go")}}
+	modules := []module{{standardLibrary, strings.TrimPrefix(info.GoVersion, "go")}}
 	for _, d := range info.Deps {
 		for d.Replace != nil {
 			d = d.Replace
@@ -43,10 +43,10 @@ func modulesIn(info *debug.BuildInfo) []module {
 		if d.Version == "" || d.Version == "(devel)" { // a directory of this clone
 			continue
 		}
-		all = append(all, module{d.Path, d.Version})
+		modules = append(modules, module{d.Path, d.Version})
 	}
-	slices.SortFunc(all, func(a, b module) int { return strings.Compare(a.path, b.path) })
-	return all
+	slices.SortFunc(modules, func(a, b module) int { return strings.Compare(a.path, b.path) })
+	return modules
 }
 
 // component is one of a list of CycloneDX 1.6.
@@ -98,15 +98,15 @@ func writeBOM(w io.Writer, name, version, arch string, modules []module, date ti
 
 // printLicenses prints those of a program that was built here, for this host.
 func printLicenses(name string) error {
-	at := slices.IndexFunc(programs, func(p program) bool { return p.name == filepath.Base(name) })
-	if at < 0 {
+	i := slices.IndexFunc(programs, func(p program) bool { return p.name == filepath.Base(name) })
+	if i < 0 {
 		return fmt.Errorf("%s is none of the programs that are released", name)
 	}
 	modules, err := modulesOf(name)
 	if err != nil {
 		return err
 	}
-	text, err := licensesOf(modules, programs[at], runtime.GOARCH)
+	text, err := licensesOf(modules, programs[i], runtime.GOARCH)
 	if err != nil {
 		return err
 	}
@@ -120,20 +120,21 @@ var legal = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|copyright|unlice
 // licensesOf returns the licenses and notices of the modules in a program, from Go's module cache, which has all
 // that it was built of.
 func licensesOf(modules []module, p program, arch string) ([]byte, error) {
-	where, err := directories(p, arch)
+	paths, err := directories(p, arch)
 	if err != nil {
 		return nil, err
 	}
-	// It has the same authors and license; distributions of Go keep Go's own in many places.
-	where[standardLibrary] = where["golang.org/x/sys"]
+	// golang.org/x/sys has the authors and the license of the standard library, whose own file distributions of Go keep
+	// in many places.
+	paths[standardLibrary] = paths["golang.org/x/sys"]
 	var out bytes.Buffer
 	for _, m := range modules {
-		texts, err := legalFiles(where[m.path])
+		texts, err := legalFiles(paths[m.path])
 		if err != nil {
 			return nil, fmt.Errorf("the licenses of %s %s: %w", m.path, m.version, err)
 		}
 		if len(texts) == 0 {
-			return nil, fmt.Errorf("%s %s has no license in %s: it must not be handed on", m.path, m.version, where[m.path])
+			return nil, fmt.Errorf("%s %s has no license in %s: it must not be handed on", m.path, m.version, paths[m.path])
 		}
 		for _, text := range texts {
 			fmt.Fprintf(&out, "%s\n%s %s\n\n%s\n\n", strings.Repeat("=", 80), m.path, m.version, bytes.TrimSpace(text))
@@ -151,12 +152,12 @@ func directories(p program, arch string) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the modules of %s: %w", p.name, err)
 	}
-	where := map[string]string{}
+	paths := map[string]string{}
 	for line := range strings.Lines(string(out)) {
 		name, at, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		where[name] = at
+		paths[name] = at
 	}
-	return where, nil
+	return paths, nil
 }
 
 func legalFiles(dir string) (texts [][]byte, err error) {

@@ -113,17 +113,18 @@ func (r *release) describe(p program, arch, format string, files []file) nfpmFil
 		Recommends: p.about.names(format, p.about.recommends), Suggests: p.about.names(format, p.about.suggests),
 	}
 	f.RPM.BuildHost = "localhost"
-	own := map[string]bool{"share/doc": true} // what lies below it is of this package alone, and goes with it
-	for _, one := range files {
-		if strings.HasPrefix(one.path, "share/doc/") {
-			for _, dir := range directoriesOf(one.path, own) {
+	ownDirectories := map[string]bool{"share/doc": true} // what lies below it is of this package alone, and goes with it
+	for _, packaged := range files {
+		if strings.HasPrefix(packaged.path, "share/doc/") {
+			for _, dir := range directoriesOf(packaged.path, ownDirectories) {
 				f.Contents = append(f.Contents,
 					content{Dst: path.Join("/usr", dir), Type: "dir", Info: contentInfo{"root", "root", 0o755, r.date}})
 			}
 		}
-		c := content{Src: one.from, Dst: path.Join("/usr", one.path), Info: contentInfo{"root", "root", one.mode, r.date}}
-		if one.link != "" {
-			c.Src, c.Type = one.link, "symlink"
+		c := content{Src: packaged.from, Dst: path.Join("/usr", packaged.path),
+			Info: contentInfo{"root", "root", packaged.mode, r.date}}
+		if packaged.link != "" {
+			c.Src, c.Type = packaged.link, "symlink"
 		}
 		f.Contents = append(f.Contents, c)
 	}

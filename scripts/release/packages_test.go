@@ -130,18 +130,18 @@ func sorted(files []packed) []packed {
 // a cpio archive in gzip.
 func readRPM(t *testing.T, rpm []byte) []packed {
 	t.Helper()
-	at := 96
+	offset := 96
 	for i := range 2 {
-		h := rpm[at:]
+		h := rpm[offset:]
 		if !bytes.HasPrefix(h, []byte{0x8e, 0xad, 0xe8, 1}) {
-			t.Fatalf("there is no header at %d", at)
+			t.Fatalf("there is no header at %d", offset)
 		}
-		at += 16 + 16*int(binary.BigEndian.Uint32(h[8:])) + int(binary.BigEndian.Uint32(h[12:]))
+		offset += 16 + 16*int(binary.BigEndian.Uint32(h[8:])) + int(binary.BigEndian.Uint32(h[12:]))
 		if i == 0 {
-			at = (at + 7) &^ 7
+			offset = (offset + 7) &^ 7
 		}
 	}
-	z, err := gzip.NewReader(bytes.NewReader(rpm[at:]))
+	z, err := gzip.NewReader(bytes.NewReader(rpm[offset:]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,30 +160,30 @@ func readRPM(t *testing.T, rpm []byte) []packed {
 func readCPIO(archive []byte) (files []packed, err error) {
 	const header, trailer = 6 + 13*8, "TRAILER!!!"
 	padded := func(n int) int { return (n + 3) &^ 3 }
-	for at := 0; ; {
-		if len(archive) < at+header || string(archive[at:at+6]) != "070701" {
-			return nil, fmt.Errorf("there is no entry at %d of %d", at, len(archive))
+	for offset := 0; ; {
+		if len(archive) < offset+header || string(archive[offset:offset+6]) != "070701" {
+			return nil, fmt.Errorf("there is no entry at %d of %d", offset, len(archive))
 		}
 		var numbers [13]int
 		for i := range numbers {
-			n, err := strconv.ParseUint(string(archive[at+6+8*i:at+14+8*i]), 16, 32)
+			n, err := strconv.ParseUint(string(archive[offset+6+8*i:offset+14+8*i]), 16, 32)
 			if err != nil {
 				return nil, err
 			}
 			numbers[i] = int(n)
 		}
 		mode, size, nameSize := numbers[1], numbers[6], numbers[11]
-		name := string(archive[at+header : at+header+nameSize-1])
+		name := string(archive[offset+header : offset+header+nameSize-1])
 		if name == trailer {
 			return files, nil
 		}
-		at = padded(at + header + nameSize)
+		offset = padded(offset + header + nameSize)
 		const kind, directory = 0o170000, 0o040000
-		f := packed{strings.TrimPrefix(name, "."), string(archive[at : at+size]), fs.FileMode(mode) & fs.ModePerm}
+		f := packed{strings.TrimPrefix(name, "."), string(archive[offset : offset+size]), fs.FileMode(mode) & fs.ModePerm}
 		if mode&kind == directory {
 			f.path += "/"
 		}
 		files = append(files, f)
-		at = padded(at + size)
+		offset = padded(offset + size)
 	}
 }

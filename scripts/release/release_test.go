@@ -49,20 +49,20 @@ func tree(t *testing.T, names ...string) []file {
 }
 
 func TestArchivesAreTheSame(t *testing.T) {
-	var one, other bytes.Buffer
+	var first, second bytes.Buffer
 	for to, names := range map[*bytes.Buffer][]string{
-		&one:   {"bin/plimsoll", "share/man/man1/plimsoll.1.gz", "share/doc/plimsoll/LICENSE"},
-		&other: {"share/doc/plimsoll/LICENSE", "share/man/man1/plimsoll.1.gz", "bin/plimsoll"},
+		&first:  {"bin/plimsoll", "share/man/man1/plimsoll.1.gz", "share/doc/plimsoll/LICENSE"},
+		&second: {"share/doc/plimsoll/LICENSE", "share/man/man1/plimsoll.1.gz", "bin/plimsoll"},
 	} {
 		err := writeTarGz(to, "plimsoll-0.1.0", tree(t, names...), commitDate)
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !bytes.Equal(one.Bytes(), other.Bytes()) {
+	if !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Error("the same files made different archives")
 	}
-	z, err := gzip.NewReader(&one)
+	z, err := gzip.NewReader(&first)
 	if err != nil {
 		t.Fatal(err)
 	}

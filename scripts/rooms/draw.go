@@ -23,20 +23,20 @@ const style = `text{font:14px system-ui,sans-serif;fill:#0f172a;text-anchor:midd
 // draw returns the rooms as SVG, each floor a row. A line leads down to a room that is imported, unless a room between
 // them imports it too; among rooms of one floor every import is an arc.
 func draw(rooms map[string]*room) string {
-	all := floors(rooms)
-	at := map[string][2]int{} // the middle of a box's top
+	rows := floors(rooms)
+	topOf := map[string][2]int{} // the middle of a box's top
 	row := map[string]int{}
-	for i, floor := range all {
+	for i, floor := range rows {
 		for k, name := range floor {
-			at[name] = [2]int{width * (2*k + 1) / (2 * len(floor)), margin + i*floorH}
+			topOf[name] = [2]int{width * (2*k + 1) / (2 * len(floor)), margin + i*floorH}
 			row[name] = i
 		}
 	}
 	var lines, boxes strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(rooms)) {
-		from := at[name]
+		from := topOf[name]
 		for _, other := range slices.Sorted(maps.Keys(rooms[name].imports)) {
-			to, known := at[other]
+			to, known := topOf[other]
 			switch {
 			case !known || between(rooms, name, other, row):
 			case row[name] == row[other]:
@@ -51,14 +51,14 @@ func draw(rooms map[string]*room) string {
 		fmt.Fprintf(&boxes, `<rect x="%d" y="%d" width="%d" height="%d" rx="5"/><text x="%d" y="%d">%s</text>`+"\n",
 			from[0]-boxW/2, from[1], boxW, boxH, from[0], from[1]+22, name)
 	}
-	var said []string
-	for _, floor := range all {
-		said = append(said, strings.Join(floor, ", "))
+	var texts []string
+	for _, floor := range rows {
+		texts = append(texts, strings.Join(floor, ", "))
 	}
-	height := margin*2 + (len(all)-1)*floorH + boxH
+	height := margin*2 + (len(rows)-1)*floorH + boxH
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" `+
 		`aria-label="Rooms of the source, from the top floor to the ground: %s"><style>%s</style>`+"\n%s%s</svg>\n",
-		width, height, strings.Join(said, "; "), style, lines.String(), boxes.String())
+		width, height, strings.Join(texts, "; "), style, lines.String(), boxes.String())
 }
 
 // between reports whether a room on a floor between two others leads from the one to the other.

@@ -74,10 +74,10 @@ func read(root string) (map[string]*room, error) {
 
 // roomOf returns the room that a directory of the tree is in, and "" for one that is in none.
 func roomOf(dir string) string {
-	first, below, _ := strings.Cut(dir, "/")
+	first, rest, _ := strings.Cut(dir, "/")
 	switch first {
 	case "internal":
-		first, _, _ = strings.Cut(below, "/")
+		first, _, _ = strings.Cut(rest, "/")
 		return first
 	case "cmd", "kubernetes":
 		return first
@@ -122,30 +122,30 @@ func floors(rooms map[string]*room) [][]string {
 		changed = false
 		for _, name := range slices.Sorted(maps.Keys(rooms)) {
 			for other := range reached[name] {
-				above := height[other] + 1
+				floor := height[other] + 1
 				if reached[other][name] {
-					above = height[other]
+					floor = height[other]
 				}
-				if height[name] < above {
-					height[name], changed = above, true
+				if height[name] < floor {
+					height[name], changed = floor, true
 				}
 			}
 		}
 	}
-	all := make([][]string, 1+slices.Max(slices.Collect(maps.Values(height))))
+	rows := make([][]string, 1+slices.Max(slices.Collect(maps.Values(height))))
 	for _, name := range slices.Sorted(maps.Keys(rooms)) {
-		floor := len(all) - 1 - height[name]
-		all[floor] = append(all[floor], name)
+		floor := len(rows) - 1 - height[name]
+		rows[floor] = append(rows[floor], name)
 	}
-	return all
+	return rows
 }
 
-// reach adds to all what a room imports, directly or by others.
-func reach(rooms map[string]*room, name string, all map[string]bool) {
+// reach adds the rooms that a room imports, directly or through others, to reached.
+func reach(rooms map[string]*room, name string, reached map[string]bool) {
 	for other := range rooms[name].imports {
-		if rooms[other] != nil && !all[other] {
-			all[other] = true
-			reach(rooms, other, all)
+		if rooms[other] != nil && !reached[other] {
+			reached[other] = true
+			reach(rooms, other, reached)
 		}
 	}
 }
@@ -154,8 +154,8 @@ func list(rooms map[string]*room) error {
 	table := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "floor\troom\tpackages\tlines\timports")
 	packages, lines, arrows, level := 0, 0, 0, 0
-	all := floors(rooms)
-	for i, floor := range all {
+	rows := floors(rooms)
+	for i, floor := range rows {
 		for _, name := range floor {
 			r := rooms[name]
 			packages, lines, arrows = packages+len(r.packages), lines+r.lines, arrows+len(r.imports)
@@ -164,12 +164,12 @@ func list(rooms map[string]*room) error {
 					level++
 				}
 			}
-			fmt.Fprintf(table, "%d\t%s\t%d\t%d\t%s\n", len(all)-1-i, name, len(r.packages), r.lines,
+			fmt.Fprintf(table, "%d\t%s\t%d\t%d\t%s\n", len(rows)-1-i, name, len(r.packages), r.lines,
 				strings.Join(slices.Sorted(maps.Keys(r.imports)), " "))
 		}
 	}
 	err := table.Flush()
 	fmt.Printf("%d rooms on %d floors, %d packages, %d lines; %d arrows, %d of them to a room of the same floor\n",
-		len(rooms), len(all), packages, lines, arrows, level)
+		len(rooms), len(rows), packages, lines, arrows, level)
 	return err
 }

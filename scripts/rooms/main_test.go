@@ -46,6 +46,35 @@ func TestPictureAndTable(t *testing.T) {
 	}
 }
 
+// No room reaches itself through others, so that each stands above all that it imports. The exception: packages of
+// workload drive databases, and databases give the steps, of package workload, by which their servers run.
+func TestRoomsHaveAnOrder(t *testing.T) {
+	rooms, err := read("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reached := func(from string) map[string]bool {
+		seen := map[string]bool{}
+		for next := slices.Collect(maps.Keys(rooms[from].imports)); len(next) > 0; next = next[1:] {
+			if r := rooms[next[0]]; r != nil && !seen[next[0]] {
+				seen[next[0]] = true
+				next = slices.AppendSeq(next, maps.Keys(r.imports))
+			}
+		}
+		return seen
+	}
+	var circle []string
+	for _, name := range slices.Sorted(maps.Keys(rooms)) {
+		if reached(name)[name] {
+			circle = append(circle, name)
+		}
+	}
+	if want := []string{"database", "workload"}; !slices.Equal(circle, want) {
+		t.Errorf("rooms that reach themselves through others: %q, want %q: move what one needs of the other below both",
+			circle, want)
+	}
+}
+
 func TestFloors(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

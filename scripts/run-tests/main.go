@@ -26,7 +26,7 @@ func main() {
 	flag.Parse()
 	if *list {
 		for _, s := range flat(suites()) {
-			fmt.Printf("%-8s %s\n", s.name, s.what)
+			fmt.Printf("%-8s %s\n", s.name, s.purpose)
 		}
 		return
 	}
@@ -45,25 +45,25 @@ func main() {
 
 // choose returns the stages with the suites of these names alone; without names those of
 // make test.
-func choose(all []stage, names []string) (chosen []stage, err error) {
+func choose(stages []stage, names []string) (chosen []stage, err error) {
 	var unknown []error
 	for _, name := range names {
-		if !slices.ContainsFunc(flat(all), func(s suite) bool { return s.name == name }) {
+		if !slices.ContainsFunc(flat(stages), func(s suite) bool { return s.name == name }) {
 			unknown = append(unknown, fmt.Errorf("no suite is called %q", name))
 		}
 	}
-	for _, lanes := range all {
-		var some stage
+	for _, lanes := range stages {
+		var named stage
 		for _, l := range lanes {
 			l = slices.DeleteFunc(slices.Clone(l), func(s suite) bool {
 				return !slices.Contains(names, s.name) && (len(names) > 0 || s.byName)
 			})
 			if len(l) > 0 {
-				some = append(some, l)
+				named = append(named, l)
 			}
 		}
-		if len(some) > 0 {
-			chosen = append(chosen, some)
+		if len(named) > 0 {
+			chosen = append(chosen, named)
 		}
 	}
 	return chosen, errors.Join(unknown...)

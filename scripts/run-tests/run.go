@@ -17,9 +17,9 @@ import (
 
 // suite is a command, and a row of the table.
 type suite struct {
-	name string
-	what string // the suite does, or shows
-	argv []string
+	name    string
+	purpose string // the suite does, or shows
+	argv    []string
 
 	goTests bool // it prints what go test -json does
 	verbose bool // each of its Go tests is shown as it ends, and not only each package
@@ -62,7 +62,7 @@ const skipMark = "TESTS SKIPPED: "
 // of its suite. The outcomes are in the order of the suites.
 func runAll(stages []stage, out io.Writer) []outcome {
 	shared := &lines{out: out}
-	var all []outcome
+	var finished []outcome
 	for _, lanes := range stages {
 		outcomes := make([][]outcome, len(lanes))
 		var running sync.WaitGroup
@@ -74,9 +74,9 @@ func runAll(stages []stage, out io.Writer) []outcome {
 			})
 		}
 		running.Wait()
-		all = append(all, slices.Concat(outcomes...)...)
+		finished = append(finished, slices.Concat(outcomes...)...)
 	}
-	return all
+	return finished
 }
 
 // lines writes whole lines of suites that run beside each other.
@@ -95,7 +95,7 @@ func (l *lines) print(name, text string) {
 func (s suite) run(out *lines) (o outcome) {
 	o.suite = s
 	began := time.Now()
-	out.print(s.name, "=== "+s.what)
+	out.print(s.name, "=== "+s.purpose)
 	defer func() {
 		o.took = time.Since(began)
 		out.print(s.name, "=== "+o.verdict()+" in "+o.took.Round(time.Second).String())
@@ -214,9 +214,9 @@ func readJUnit(path string) (t tests) {
 
 // why returns what a failed test printed last, a line each, indented: the whole of it stands far above the table.
 func why(output string) (text string) {
-	const most = 12
+	const limit = 12
 	lines := strings.Split(strings.TrimSpace(output), "\n")
-	for _, line := range lines[max(0, len(lines)-most):] {
+	for _, line := range lines[max(0, len(lines)-limit):] {
 		if line = strings.TrimSpace(line); line != "" {
 			text += "\n        " + line
 		}

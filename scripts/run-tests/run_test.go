@@ -21,12 +21,18 @@ func TestSuites(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir("../..") // where suites run
+	// The first use of gotestsum on a machine says what it downloads, which is no line of a suite.
+	first := exec.CommandContext(t.Context(), "scripts/with-go", "go", "tool", "-modfile=tools/go.mod", "gotestsum",
+		"--version")
+	if out, err := first.CombinedOutput(); err != nil {
+		t.Fatalf("gotestsum: %v\n%s", err, out)
+	}
 	datadriven.RunTest(t, stories, func(t *testing.T, d *datadriven.TestData) string {
-		var all []lane
+		var lanes []lane
 		for line := range strings.Lines(d.Input) {
 			name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 			options, command, _ := strings.Cut(rest, ":")
-			s := suite{name: "test-" + name, what: "a test", argv: []string{"bash", "-c", command}}
+			s := suite{name: "test-" + name, purpose: "a test", argv: []string{"bash", "-c", command}}
 			for _, o := range strings.Fields(options) {
 				switch key, value, _ := strings.Cut(o, "="); key {
 				case "go":
@@ -39,11 +45,11 @@ func TestSuites(t *testing.T) {
 					t.Fatalf("%q is no option", o)
 				}
 			}
-			all = append(all, lane{s})
+			lanes = append(lanes, lane{s})
 		}
-		stages := []stage{{slices.Concat(all...)}}
+		stages := []stage{{slices.Concat(lanes...)}}
 		if d.HasArg("beside") {
-			stages = []stage{all}
+			stages = []stage{lanes}
 		}
 		var out strings.Builder
 		outcomes := runAll(stages, &out)

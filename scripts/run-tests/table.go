@@ -16,11 +16,11 @@ func writeTable(out io.Writer, outcomes []outcome, took time.Duration) {
 		fmt.Fprintln(out,
 			strings.TrimRight(fmt.Sprintf("%-8s %-8s %7s  %s", o.suite.name, o.verdict(), clock(o.took), o.count()), " "))
 	}
-	all := "passed"
+	verdict := "passed"
 	if slices.ContainsFunc(outcomes, outcome.failed) {
-		all = "FAILED"
+		verdict = "FAILED"
 	}
-	fmt.Fprintf(out, "%-8s %-8s %7s\n", "all", all, clock(took))
+	fmt.Fprintf(out, "%-8s %-8s %7s\n", "all", verdict, clock(took))
 	for _, o := range outcomes {
 		if !o.failed() {
 			continue
@@ -43,16 +43,16 @@ func (o outcome) count() string {
 	if !o.suite.goTests {
 		return ""
 	}
-	var all []string
+	var texts []string
 	for _, c := range []struct {
 		n    int
-		what string
+		noun string
 	}{{o.tests.passed, "passed"}, {len(o.tests.failed), "failed"}, {o.tests.skipped, "skipped"}} {
 		if c.n > 0 {
-			all = append(all, fmt.Sprintf("%d %s", c.n, c.what))
+			texts = append(texts, fmt.Sprintf("%d %s", c.n, c.noun))
 		}
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(texts, ", ")
 }
 
 // clock returns minutes and seconds.

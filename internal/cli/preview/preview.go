@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/image"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack"
-	"plimsoll/internal/stack/image"
 	"plimsoll/internal/stack/line"
-	"plimsoll/internal/stats/stopping"
 	"plimsoll/internal/trial"
+	"plimsoll/internal/trial/plan/rounds"
 	"plimsoll/internal/units/plural"
 )
 
@@ -24,7 +24,8 @@ type Preview struct {
 	Name       string        `json:"name"`
 	Question   string        `json:"question"`
 	Stacks     int           `json:"stacks"`
-	Control    bool          `json:"control"` // a run carries a twin of the baseline beside them
+	Control    bool          `json:"control"` // a run carries twins of the baseline beside them
+	Controls   int           `json:"controls"`
 	Workloads  int           `json:"workloads"`
 	Mixes      int           `json:"mixes,omitempty"` // of workloads, where they do not each run alone
 	Host       string        `json:"host,omitempty"`  // limits of the scaled-down host that all runs in, in words
@@ -38,8 +39,11 @@ type Preview struct {
 // String is the preview on one line, without its warnings.
 func (p Preview) String() string {
 	stacks := plural.Count(p.Stacks, "stack")
-	if p.Control {
+	switch {
+	case p.Controls == 1:
 		stacks += " and a control"
+	case p.Controls > 1:
+		stacks += " and " + plural.Count(p.Controls, "control")
 	}
 	running := plural.Count(p.Workloads, "workload")
 	if p.Mixes > 0 {
@@ -63,6 +67,7 @@ func Of(ctx context.Context, e *experiment.Experiment, state string) (Preview, e
 	takes := experiment.Estimate(&run)
 	p := Preview{
 		Name: e.Name, Question: e.Question, Stacks: len(e.Stacks), Control: len(run.Stacks) > len(e.Stacks),
+		Controls:  len(run.Stacks) - len(e.Stacks),
 		Workloads: len(e.Workloads),
 		Trials:    len(experiment.Trials(&run, 0)), Takes: takes.Round(time.Second), Seconds: takes.Seconds(),
 	}
@@ -96,7 +101,7 @@ const shortest = time.Second
 // inFile says what an experiment asks for that is less than it seems.
 func inFile(e *experiment.Experiment) []string {
 	var out []string
-	if fewest := stopping.DefaultStudy.Fewest; e.Repeat < fewest {
+	if fewest := rounds.DefaultStudy.Fewest; e.Repeat < fewest {
 		out = append(out,
 			fmt.Sprintf("%s: with fewer than %d no difference can be distinguished from chance",
 				plural.Count(e.Repeat, "round"), fewest))
@@ -169,7 +174,7 @@ func inStacks(e *experiment.Experiment) []string {
 				fmt.Sprintf("%s %s %s", plural.Of(len(names), "stack"), plural.And(names), plural.Choose(len(names), one, many)))
 		}
 	}
-	say(memory, "is in memory: it says nothing of a disk", "are in memory: they say nothing of a disk")
+	say(memory, "is in memory: it does not measure a disk", "are in memory: they do not measure a disk")
 	say(cached, "answers from the page cache (direct-io=off)", "answer from the page cache (direct-io=off)")
 	say(fuse, "may answer from memory: fuse-overlayfs does not pass O_DIRECT on",
 		"may answer from memory: fuse-overlayfs does not pass O_DIRECT on")
@@ -186,8 +191,7 @@ func Pointless(e *experiment.Experiment) (out []string) {
 	has := func(option string) bool {
 		return option != "" && slices.ContainsFunc(e.Stacks, func(s experiment.Stack) bool {
 			return slices.ContainsFunc(s.Line.Nodes, func(n line.Node) bool {
-				mount, _ := n.Option("mount")
-				return slices.Contains(strings.Split(mount, ","), option)
+				return slices.ContainsFunc(n.MountOptions(), func(o line.Option) bool { return o.String() == option })
 			})
 		})
 	}
@@ -203,7 +207,7 @@ func Pointless(e *experiment.Experiment) (out []string) {
 				since = " since Linux " + p.Since
 			}
 			if !has(p.Against) {
-				out = append(out, fmt.Sprintf("stack %s: %s is the default of %s%s: it changes nothing", s.Name, p.Option,
+				out = append(out, fmt.Sprintf("stack %s: %s is the default of %s%s: it has no effect", s.Name, p.Option,
 					p.FileSystem, since))
 			}
 		}

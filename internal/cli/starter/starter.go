@@ -4,13 +4,13 @@ package starter
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 	"unicode"
@@ -41,14 +41,8 @@ type Job struct {
 	fio.Described
 }
 
-// quoted returns text as YAML takes it in a flow mapping.
-func quoted(text string) string {
-	out, err := json.Marshal(text) // which YAML reads
-	if err != nil {
-		panic(err) // no text fails
-	}
-	return string(out)
-}
+// quoted returns text as YAML takes it in a flow mapping: what Go escapes, YAML reads alike.
+func quoted(text string) string { return strconv.Quote(strings.ToValidUTF8(text, "?")) }
 
 // Write writes the file. It reads as an experiment whatever the host calls its
 // devices.
@@ -133,11 +127,11 @@ func fill(h Host) filled {
 		f.LoopSize, f.Size = "512MiB", "128MiB"
 	}
 	lack := func(what string, i hostinfo.Item) { f.Missing = append(f.Missing, i.Problem(what)) }
-	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
-		if i := item(r, "file systems", fs); has(i) {
-			f.FileSystems = append(f.FileSystems, fs)
+	for _, known := range r.FileSystems {
+		if i := item(r, "file systems", known.Name); has(i) {
+			f.FileSystems = append(f.FileSystems, known.Name)
 		} else {
-			lack(fs, i)
+			lack(known.Name, i)
 		}
 	}
 	if f.Loops && len(f.FileSystems) > 0 {

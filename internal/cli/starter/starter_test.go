@@ -26,6 +26,7 @@ func server() Host {
 	return Host{
 		File: "experiment.yaml",
 		Report: hostinfo.Report{
+			FileSystems: []hostinfo.FileSystem{{Name: "ext4"}, {Name: "xfs"}, {Name: "btrfs"}},
 			Environment: result.Environment{Hostname: "db1.example.com"},
 			Sections: []hostinfo.Section{
 				{Name: "rights", Items: []hostinfo.Item{yes("root")}},

@@ -70,14 +70,14 @@ func TestAttackSlipsInDSN(t *testing.T) {
 		{"cassandra", "bob sekret", []string{"sekret"}},
 		{"cassandra", "bob:sekret", []string{"sekret"}},
 	} {
-		at := elsewhereAt(t, c.name, c.dsn)
-		config := Config{At: at, Options: map[string]string{database.SchemaOption: "bench"}, Fields: 1, FieldBytes: 1}
+		server := elsewhereAt(t, c.name, c.dsn)
+		config := Config{At: server, Options: map[string]string{database.SchemaOption: "bench"}, Fields: 1, FieldBytes: 1}
 		terminals := config
 		terminals.Warehouses = 1
 		for how, do := range map[string]func(ctx context.Context) error{
 			"dial": func(ctx context.Context) error { _, err := Dial(ctx, c.name, config); return err },
 			"load": func(ctx context.Context) error {
-				return Load(ctx, c.name, at, database.Dataset{Records: 1, Fields: 1, FieldBytes: 1}, config.Options)
+				return Load(ctx, c.name, server, database.Dataset{Records: 1, Fields: 1, FieldBytes: 1}, config.Options)
 			},
 			"dial TPC-C":  func(ctx context.Context) error { _, err := Dial(ctx, c.name, terminals); return err },
 			"check TPC-C": func(ctx context.Context) error { return CheckTPCC(ctx, c.name, terminals) },
@@ -146,20 +146,20 @@ func TestAttackServerRepeatsSecret(t *testing.T) {
 
 // TestGuardKeepsWhatErrorsAre: an error without a part of the secret is that very one; one with it is still found.
 func TestGuardKeepsWhatErrorsAre(t *testing.T) {
-	at := database.Address{Remote: "env:X", Credentials: "env:X", Secret: "postgres://bob:a/b:c@db:1/bench"}
-	g := newGuard(at, map[string]string{database.SchemaOption: "bench"})
+	address := database.Address{Remote: "env:X", Credentials: "env:X", Secret: "postgres://bob:a/b:c@db:1/bench"}
+	g := newGuard(address, map[string]string{database.SchemaOption: "bench"})
 	plain := fmt.Errorf("%w: tcp: connection refused; postgres has bench already", context.DeadlineExceeded)
 	if got := g.hide(plain); got != plain { //nolint:errorlint // it is that very one
 		t.Errorf("%v is another one", got)
 	}
-	for _, said := range []string{"lookup a/b", "at b:c", "c@db", "BOB", "a%2fb:c"} {
-		hidden := g.hide(&ServerError{Said: "x " + said})
+	for _, message := range []string{"lookup a/b", "at b:c", "c@db", "BOB", "a%2fb:c"} {
+		hidden := g.hide(&ServerError{Said: "x " + message})
 		var server *ServerError
-		if !errors.As(hidden, &server) || server.Said == "x "+said || strings.Contains(hidden.Error(), said) {
-			t.Errorf("%q: %v", said, hidden)
+		if !errors.As(hidden, &server) || server.Said == "x "+message || strings.Contains(hidden.Error(), message) {
+			t.Errorf("%q: %v", message, hidden)
 		}
 	}
-	text := fmt.Sprintf("%v %+v %#v %s %q %x", at, at, at, at.Secret, at.Secret, at.Secret)
+	text := fmt.Sprintf("%v %+v %#v %s %q %x", address, address, address, address.Secret, address.Secret, address.Secret)
 	if strings.Contains(text, "bob") {
 		t.Errorf("an address prints its secret: %s", text)
 	}
@@ -220,11 +220,11 @@ func TestAttackServerAsksForPassword(t *testing.T) {
 		"tls=true": false,
 		yes + "&tls=true&allowFallbackToPlaintext=true": false, yes + "&allowOldPasswords=true": false,
 	} {
-		at, err := reveal(elsewhereAt(t, "mysql", "root:x@tcp(db:1)/?"+options))
+		server, err := reveal(elsewhereAt(t, "mysql", "root:x@tcp(db:1)/?"+options))
 		if err != nil {
 			t.Fatal(err)
 		}
-		config, err := mysqlElsewhere(at)
+		config, err := mysqlElsewhere(server)
 		if err != nil || config.AllowCleartextPasswords != may || config.AllowOldPasswords || config.AllowAllFiles {
 			t.Errorf("%s: %+v, %v", options, config, err)
 		}

@@ -161,10 +161,9 @@ func (c *cassandraClient) Scan(ctx context.Context, key []byte, count, field int
 	return c.query(ctx, fields, count, text, []any{key, count}, func([][]byte) {})
 }
 
-// query runs a statement that gives at most so many rows, has each row looked at, and returns how
-// many came.
+// query runs a statement with at most limit rows, calls row with the fields of each, and returns their number.
 func (c *cassandraClient) query(
-	ctx context.Context, fields, most int, text string, args []any, row func(values [][]byte),
+	ctx context.Context, fields, limit int, text string, args []any, row func(values [][]byte),
 ) (came int, err error) {
 	if c.broken != nil {
 		return 0, c.broken
@@ -175,12 +174,12 @@ func (c *cassandraClient) query(
 	if len(c.parts) != fields {
 		c.parts = make([][]byte, fields)
 	}
-	into := make([]any, fields)
-	for i := range into {
-		into[i] = &c.parts[i]
+	targets := make([]any, fields)
+	for i := range targets {
+		targets[i] = &c.parts[i]
 	}
-	rows := c.session.driver.Query(text, args...).PageSize(most).IterContext(ctx)
-	for rows.Scan(into...) {
+	rows := c.session.driver.Query(text, args...).PageSize(limit).IterContext(ctx)
+	for rows.Scan(targets...) {
 		came++
 		row(c.parts)
 	}
@@ -192,7 +191,7 @@ func (c *cassandraClient) query(
 
 // Update implements Client. It adds a record where none has the key, as Insert replaces one.
 func (c *cassandraClient) Update(ctx context.Context, key []byte, field int, value []byte) error {
-	set := c.table.each(field, func(name string, _ int) string { return name + " = ?" })
+	set := c.table.join(field, func(name string, _ int) string { return name + " = ?" })
 	return c.exec(ctx, "UPDATE "+c.records+" SET "+set+" WHERE ycsb_key = ?",
 		append(anys(c.table.split(field, value)), key))
 }
@@ -235,12 +234,12 @@ func (c *cassandraClient) Close() error {
 // failed is an error as clients tell it. After an answer of the server, and where nobody waits for
 // one any more, the session goes on.
 func (c *cassandraClient) failed(ctx context.Context, err error) error {
-	var said gocql.RequestError
+	var refusal gocql.RequestError
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	if errors.As(err, &said) {
-		return &ServerError{Said: said.Message()}
+	if errors.As(err, &refusal) {
+		return &ServerError{Said: refusal.Message()}
 	}
 	c.broken = fmt.Errorf("%w: %w", ErrClosed, err)
 	c.session.release(true)
@@ -256,8 +255,8 @@ func anys(parts [][]byte) []any {
 	return all
 }
 
-func cassandraAnswers(ctx context.Context, at database.Address) error {
-	session, err := openCassandra(ctx, Config{At: at})
+func cassandraAnswers(ctx context.Context, server database.Address) error {
+	session, err := openCassandra(ctx, Config{At: server})
 	if err != nil {
 		return err
 	}
@@ -292,14 +291,14 @@ func loadCassandra(ctx context.Context, c Config, d database.Dataset) error {
 			return err
 		}
 	}
-	declared := table.each(AllFields, func(name string, _ int) string { return name + " blob" })
+	declared := table.join(AllFields, func(name string, _ int) string { return name + " blob" })
 	facts := in + "." + factsTable
 	for _, text := range []string{
 		"CREATE KEYSPACE " + in + " WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}" +
 			" AND durable_writes = false",
 		"CREATE TABLE " + facts + " (ycsb_key text PRIMARY KEY, " + factsColumn + " text)",
 		"CREATE TABLE " + recordsOf(c) + " (ycsb_key text PRIMARY KEY, " + declared + ")" +
-			with(c.Options[database.CassandraTable]),
+			withOptions(c.Options[database.CassandraTable]),
 	} {
 		if err := run(text); err != nil {
 			return err
@@ -318,15 +317,15 @@ func loadCassandra(ctx context.Context, c Config, d database.Dataset) error {
 // fillCassandra adds all records.
 func fillCassandra(ctx context.Context, session *gocql.Session, records string, d database.Dataset) error {
 	table := columns{fields: d.Fields}
-	most := max(1, min(mostCassandraBatch, cassandraBatch/(d.RecordBytes()+int64(database.KeyBytes))))
+	batchSize := max(1, min(mostCassandraBatch, cassandraBatch/(d.RecordBytes()+int64(database.KeyBytes))))
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var loading sync.WaitGroup
 	for thread := range int64(cassandraLoaders) {
 		loading.Go(func() {
-			for from := thread * most; from < d.Records && ctx.Err() == nil; from += cassandraLoaders * most {
+			for from := thread * batchSize; from < d.Records && ctx.Err() == nil; from += cassandraLoaders * batchSize {
 				batch := session.Batch(gocql.UnloggedBatch)
-				for number := from; number < min(from+most, d.Records); number++ {
+				for number := from; number < min(from+batchSize, d.Records); number++ {
 					value := database.Value(nil, d, number)
 					batch.Query(table.insert(records), append([]any{database.Key(nil, number)},
 						anys(table.split(AllFields, value))...)...)
@@ -354,8 +353,8 @@ func addBatch(ctx context.Context, batch *gocql.Batch) (err error) {
 	return err
 }
 
-// with are the options of a table.
-func with(options string) string {
+// withOptions returns the clause of CREATE TABLE that sets options; "" without any.
+func withOptions(options string) string {
 	if options == "" {
 		return ""
 	}
@@ -374,7 +373,7 @@ func cassandraClear(ctx context.Context, session *gocql.Session, c Config) error
 		}
 		return all, rows.Close()
 	}
-	there, err := names("SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?")
+	keyspaces, err := names("SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?")
 	if err != nil {
 		return fmt.Errorf("look for keyspace %s: %w", in, err)
 	}
@@ -384,7 +383,7 @@ func cassandraClear(ctx context.Context, session *gocql.Session, c Config) error
 		return fmt.Errorf("look into keyspace %s: %w", in, err)
 	}
 	tables = append(tables, views...)
-	replaces, err := mayMake(in, len(there) > 0, tables, c.Options)
+	replaces, err := mayMake(in, len(keyspaces) > 0, tables, c.Options)
 	if err == nil && replaces {
 		err = session.Query("DROP KEYSPACE " + in).ExecContext(ctx)
 	}
@@ -392,8 +391,8 @@ func cassandraClear(ctx context.Context, session *gocql.Session, c Config) error
 }
 
 // AskCassandra asks a server for the one value that a statement gives.
-func AskCassandra(ctx context.Context, at database.Address, text string, value any) error {
-	session, err := openCassandra(ctx, Config{At: at})
+func AskCassandra(ctx context.Context, server database.Address, text string, value any) error {
+	session, err := openCassandra(ctx, Config{At: server})
 	if err != nil {
 		return err
 	}

@@ -136,9 +136,8 @@ func (c Config) guarded(do func(c Config, g *guard) error) (err error) {
 	return g.hide(do(c, g))
 }
 
-// Answers ends well where a server takes connections of the client of that name, whatever it
-// holds.
-func Answers(ctx context.Context, name string, at database.Address) error {
+// Answers returns nil if a server accepts connections of the client of that name, whatever data it has.
+func Answers(ctx context.Context, name string, server database.Address) error {
 	p, known := protocols[name]
 	switch {
 	case !known:
@@ -146,11 +145,13 @@ func Answers(ctx context.Context, name string, at database.Address) error {
 	case p.answers == nil:
 		return fmt.Errorf("client %s does not lay out data", name)
 	}
-	return p.answers(ctx, at)
+	return p.answers(ctx, server)
 }
 
 // Load lays out all records of a dataset with the client of that name: see Loader.
-func Load(ctx context.Context, name string, at database.Address, d database.Dataset, options map[string]string) error {
+func Load(
+	ctx context.Context, name string, server database.Address, d database.Dataset, options map[string]string,
+) error {
 	p, known := protocols[name]
 	switch {
 	case !known:
@@ -158,7 +159,7 @@ func Load(ctx context.Context, name string, at database.Address, d database.Data
 	case p.load == nil:
 		return fmt.Errorf("client %s does not lay out data", name)
 	}
-	c := Config{At: at, Options: options}
+	c := Config{At: server, Options: options}
 	return c.guarded(func(c Config, _ *guard) error { return p.load(ctx, c, d) })
 }
 

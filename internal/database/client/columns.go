@@ -14,9 +14,9 @@ const (
 	factsColumn  = "sizes"
 )
 
-// plainVersion is the number in what a server says of its version.
-func plainVersion(said string) string {
-	for _, word := range strings.Fields(said) {
+// plainVersion returns the number in a server's text on its version.
+func plainVersion(text string) string {
+	for _, word := range strings.Fields(text) {
 		if word[0] >= '0' && word[0] <= '9' {
 			number, _, _ := strings.Cut(word, "-")
 			return number
@@ -31,7 +31,7 @@ func sizes(fields, bytes int) string { return fmt.Sprintf("%d x %d", fields, byt
 // sameSizes sees that records are what the caller takes them for.
 func sameSizes(has string, c Config) error {
 	if want := sizes(c.Fields, c.FieldBytes); has != want {
-		return fmt.Errorf("it has records of %s bytes, and not of %s: the data is of another dataset", has, want)
+		return fmt.Errorf("it has records of %s bytes, and not of %s: this is another dataset", has, want)
 	}
 	return nil
 }
@@ -41,7 +41,7 @@ type columns struct{ fields int }
 
 // named is the names of a field, or of all.
 func (c columns) named(field int) string {
-	return c.each(field, func(name string, _ int) string { return name })
+	return c.join(field, func(name string, _ int) string { return name })
 }
 
 // row is a placeholder for the key and for each field.
@@ -49,8 +49,8 @@ func (c columns) row() string {
 	return "(?" + strings.Repeat(",?", c.fields) + ")"
 }
 
-// each is something of a field, or of all of them, with commas between.
-func (c columns) each(field int, text func(name string, at int) string) string {
+// join returns the text of one field, or the texts of all fields with commas between.
+func (c columns) join(field int, text func(name string, i int) string) string {
 	if field != AllFields {
 		return text("field"+strconv.Itoa(field), 0)
 	}
@@ -61,15 +61,15 @@ func (c columns) each(field int, text func(name string, at int) string) string {
 	return strings.Join(all, ", ")
 }
 
-// split returns the fields of a record, or the one.
+// split returns the fields of a record, or value alone for one field.
 func (c columns) split(field int, value []byte) [][]byte {
 	if field != AllFields {
 		return [][]byte{value}
 	}
-	each := len(value) / c.fields
+	fieldBytes := len(value) / c.fields
 	all := make([][]byte, c.fields)
 	for i := range all {
-		all[i] = value[i*each : (i+1)*each]
+		all[i] = value[i*fieldBytes : (i+1)*fieldBytes]
 	}
 	return all
 }

@@ -11,11 +11,11 @@ import (
 var made = []string{recordsTable, factsTable,
 	"customer", "district", "history", "item", "new_order", "order_line", "orders", "stock", "warehouse"}
 
-// mayMake says whether a schema may be made: one that is there has to be one that a load made before, with
-// nothing of anybody else in it, or to be named as one that may go. replaces tells that it has to go first.
-func mayMake(schema string, there bool, tables []string, options map[string]string) (replaces bool, err error) {
+// mayMake returns an error if a schema must not be made. An existing schema may be replaced if an earlier load made all
+// of it, or if the user allows its removal; then replaces is true.
+func mayMake(schema string, exists bool, tables []string, options map[string]string) (replaces bool, err error) {
 	switch {
-	case !there:
+	case !exists:
 		return false, nil
 	case options[database.ReplaceOption] == "true":
 		return true, nil

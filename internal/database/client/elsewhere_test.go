@@ -10,7 +10,7 @@ import (
 func TestMayMake(t *testing.T) {
 	named := map[string]string{database.ReplaceOption: "true"}
 	for _, c := range []struct {
-		there    bool
+		exists   bool
 		tables   []string
 		options  map[string]string
 		replaces bool
@@ -25,7 +25,7 @@ func TestMayMake(t *testing.T) {
 		{true, []string{"mine"}, named, true, false},
 		{true, []string{"mine"}, map[string]string{database.ReplaceOption: "false"}, false, true},
 	} {
-		replaces, err := mayMake("bench", c.there, c.tables, c.options)
+		replaces, err := mayMake("bench", c.exists, c.tables, c.options)
 		if replaces != c.replaces || (err != nil) != c.refused {
 			t.Errorf("%+v: %v, %v", c, replaces, err)
 		}

@@ -39,8 +39,8 @@ var mongodbSessions = sessions[*mongo.Client]{close: func(c *mongo.Client) {
 // mongodbHost is what the driver takes the server for; requests go where it is.
 const mongodbHost = "127.0.0.1:27017"
 
-// openMongodb opens a session. The driver connects when it is asked for something.
-func openMongodb(ctx context.Context, at database.Address) (*mongo.Client, error) {
+// openMongodb opens a session. The driver connects at the first request.
+func openMongodb(ctx context.Context, server database.Address) (*mongo.Client, error) {
 	clearDriverEnv()
 	limit := 10 * time.Second
 	if end, ok := ctx.Deadline(); ok {
@@ -49,18 +49,18 @@ func openMongodb(ctx context.Context, at database.Address) (*mongo.Client, error
 	// Nothing is tried twice: retries are the workload's.
 	o := options.Client().SetRetryReads(false).SetRetryWrites(false).SetMaxPoolSize(0).SetMaxConnecting(16).
 		SetServerSelectionTimeout(limit).SetServerMonitoringMode("poll").SetAppName("plimsoll")
-	if at.Remote == "" {
-		return mongo.Connect(o.SetHosts([]string{mongodbHost}).SetDirect(true).SetDialer(reach{at}))
+	if server.Remote == "" {
+		return mongo.Connect(o.SetHosts([]string{mongodbHost}).SetDirect(true).SetDialer(reach{server}))
 	}
-	there, err := parsed(at, "it as mongo-driver takes it, mongodb://user:password@host:port/, with a mechanism that "+
-		"takes its password from there", func(uri string) (*options.ClientOptions, error) {
-		there := options.Client().ApplyURI(uri)
-		return there, errors.Join(there.Validate(), ownPassword(there.Auth))
+	remote, err := parsed(server, "it as mongo-driver takes it, mongodb://user:password@host:port/, with a mechanism "+
+		"that takes its password from there", func(uri string) (*options.ClientOptions, error) {
+		parsedOptions := options.Client().ApplyURI(uri)
+		return parsedOptions, errors.Join(parsedOptions.Validate(), ownPassword(parsedOptions.Auth))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return mongo.Connect(o, there)
+	return mongo.Connect(o, remote)
 }
 
 // ownPassword refuses mechanisms that take what they send from files, variables and services of this host.
@@ -74,12 +74,12 @@ func ownPassword(auth *options.Credential) error {
 
 // mongodbRecords is the database of the records. What writes are answered after says the URI of a server that
 // somebody else started.
-func mongodbRecords(of *mongo.Client, c Config) *mongo.Database {
+func mongodbRecords(session *mongo.Client, c Config) *mongo.Database {
 	o := options.Database()
 	if c.At.Remote == "" {
 		o.SetWriteConcern(acknowledged(c.Options))
 	}
-	return of.Database(c.schema(database.MongodbDatabase), o)
+	return session.Database(c.schema(database.MongodbDatabase), o)
 }
 
 // acknowledged is what a write is answered after, by the client's options.
@@ -114,28 +114,28 @@ func keyed(key any) bson.D { return bson.D{{Key: "_id", Value: key}} }
 
 // Version is that of the server: "8.0.4"; of one that is not MongoDB itself, with its name.
 func (m *mongodbClient) Version() string {
-	var said struct {
+	var build struct {
 		Version  string `bson:"version"`
 		FerretDB string `bson:"ferretdbVersion"`
 	}
-	err := m.records.Database().RunCommand(context.Background(), bson.D{{Key: "buildInfo", Value: 1}}).Decode(&said)
+	err := m.records.Database().RunCommand(context.Background(), bson.D{{Key: "buildInfo", Value: 1}}).Decode(&build)
 	switch {
 	case err != nil:
 		return ""
-	case said.FerretDB != "":
-		return "FerretDB" + result.InPlaceOf + "MongoDB " + plainVersion(said.Version)
+	case build.FerretDB != "":
+		return "FerretDB" + result.InPlaceOf + "MongoDB " + plainVersion(build.Version)
 	}
-	return plainVersion(said.Version)
+	return plainVersion(build.Version)
 }
 
 // Setting implements SettingReader.
 func (m *mongodbClient) Setting(ctx context.Context, name string) (string, error) {
-	said, err := m.session.driver.Database("admin").
+	answer, err := m.session.driver.Database("admin").
 		RunCommand(ctx, bson.D{{Key: "getParameter", Value: 1}, {Key: name, Value: 1}}).Raw()
 	if err != nil {
 		return "", m.failed(ctx, err)
 	}
-	value, err := said.LookupErr(name)
+	value, err := answer.LookupErr(name)
 	if err != nil {
 		return "", ErrNotFound
 	}
@@ -251,14 +251,14 @@ func (m *mongodbClient) Close() error {
 // failed is an error as clients tell it. After an answer of the server, and where nobody waits for one any
 // more, the session goes on.
 func (m *mongodbClient) failed(ctx context.Context, err error) error {
-	var said mongo.ServerError
+	var refusal mongo.ServerError
 	switch cause := context.Cause(ctx); {
 	case cause != nil:
 		return cause
 	case errors.Is(err, mongo.ErrNoDocuments):
 		return ErrNotFound
-	case errors.As(err, &said) && !mongo.IsNetworkError(err):
-		return &ServerError{Said: said.Error()}
+	case errors.As(err, &refusal) && !mongo.IsNetworkError(err):
+		return &ServerError{Said: refusal.Error()}
 	}
 	m.broken = fmt.Errorf("%w: %w", ErrClosed, err)
 	m.session.release(true)
@@ -267,13 +267,13 @@ func (m *mongodbClient) failed(ctx context.Context, err error) error {
 }
 
 // mongodbAnswers tries the socket first: the driver would wait for one that is not there yet.
-func mongodbAnswers(ctx context.Context, at database.Address) error {
-	conn, err := socket.Dial(ctx, at)
+func mongodbAnswers(ctx context.Context, server database.Address) error {
+	conn, err := socket.Dial(ctx, server)
 	if err != nil {
 		return err
 	}
 	_ = conn.Close()
-	c, err := openMongodb(ctx, at)
+	c, err := openMongodb(ctx, server)
 	if err != nil {
 		return err
 	}
@@ -297,15 +297,16 @@ func loadMongodb(ctx context.Context, config Config, d database.Dataset) error {
 			return err
 		}
 	}
-	most := max(1, mongodbBatch/(d.RecordBytes()+int64(database.KeyBytes)))
+	batchSize := max(1, mongodbBatch/(d.RecordBytes()+int64(database.KeyBytes)))
 	table := columns{fields: d.Fields}
-	for from := int64(0); from < d.Records; from += most {
-		var all []bson.D
-		for number := from; number < min(from+most, d.Records); number++ {
-			all = append(all, append(keyed(string(database.Key(nil, number))),
+	for from := int64(0); from < d.Records; from += batchSize {
+		var documents []bson.D
+		for number := from; number < min(from+batchSize, d.Records); number++ {
+			documents = append(documents, append(keyed(string(database.Key(nil, number))),
 				table.document(AllFields, database.Value(nil, d, number))...))
 		}
-		if _, err := in.Collection(recordsTable).InsertMany(ctx, all, options.InsertMany().SetOrdered(false)); err != nil {
+		_, err := in.Collection(recordsTable).InsertMany(ctx, documents, options.InsertMany().SetOrdered(false))
+		if err != nil {
 			return fmt.Errorf("add records from %d on, of %d: %w", from, d.Records, err)
 		}
 	}
@@ -317,11 +318,11 @@ func loadMongodb(ctx context.Context, config Config, d database.Dataset) error {
 // mongodbClear sees that a database of a server that somebody else started may be made, and drops what is in its
 // place. The facts are written first: what has them is Plimsoll's.
 func mongodbClear(ctx context.Context, in *mongo.Database, c Config) error {
-	there, err := in.ListCollectionNames(ctx, bson.D{})
+	collections, err := in.ListCollectionNames(ctx, bson.D{})
 	if err != nil {
 		return fmt.Errorf("look into database %s: %w", in.Name(), err)
 	}
-	replaces, err := mayMake(in.Name(), len(there) > 0, there, c.Options)
+	replaces, err := mayMake(in.Name(), len(collections) > 0, collections, c.Options)
 	if err == nil && replaces {
 		err = in.Drop(ctx)
 	}
@@ -333,8 +334,8 @@ func mongodbClear(ctx context.Context, in *mongo.Database, c Config) error {
 
 // AskMongodb asks a server's database of administration to do a command that takes nothing, and returns its
 // answer.
-func AskMongodb(ctx context.Context, at database.Address, command string) (bson.Raw, error) {
-	c, err := openMongodb(ctx, at)
+func AskMongodb(ctx context.Context, server database.Address, command string) (bson.Raw, error) {
+	c, err := openMongodb(ctx, server)
 	if err != nil {
 		return nil, err
 	}

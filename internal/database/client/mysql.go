@@ -51,8 +51,8 @@ func mysqlConnect(ctx context.Context, c Config, in string) (driver.Conn, error)
 
 // mysqlElsewhere is how to reach a server that somebody else started. That server is not trusted with files of this
 // host, nor with a password where nothing shows that it is the right one.
-func mysqlElsewhere(at database.Address) (*mysql.Config, error) {
-	config, err := parsed(at, "it as go-sql-driver takes it: user:password@tcp(host:port)/", mysql.ParseDSN)
+func mysqlElsewhere(server database.Address) (*mysql.Config, error) {
+	config, err := parsed(server, "it as go-sql-driver takes it: user:password@tcp(host:port)/", mysql.ParseDSN)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (m *mysqlClient) Scan(ctx context.Context, key []byte, records, field int) 
 
 // Update implements Client.
 func (m *mysqlClient) Update(ctx context.Context, key []byte, field int, value []byte) error {
-	set := m.table.each(field, func(name string, _ int) string { return name + " = ?" })
+	set := m.table.join(field, func(name string, _ int) string { return name + " = ?" })
 	text := "UPDATE " + recordsTable + " SET " + set + " WHERE ycsb_key = ?"
 	matched, err := m.exec(ctx, text, append(values(m.table.split(field, value)), key))
 	if err == nil && matched == 0 {
@@ -220,9 +220,9 @@ func (m *mysqlClient) exec(ctx context.Context, text string, args []driver.Value
 
 // failed is an error as clients tell it. After an answer of the server the connection goes on.
 func (m *mysqlClient) failed(ctx context.Context, err error) error {
-	var said *mysql.MySQLError
-	if errors.As(err, &said) && ctx.Err() == nil {
-		return &ServerError{Said: said.Message}
+	var refusal *mysql.MySQLError
+	if errors.As(err, &refusal) && ctx.Err() == nil {
+		return &ServerError{Said: refusal.Message}
 	}
 	m.broken = fmt.Errorf("%w: %w", ErrClosed, err)
 	if cause := context.Cause(ctx); cause != nil {
@@ -248,8 +248,8 @@ func values(parts [][]byte) []driver.Value {
 	return all
 }
 
-func mysqlAnswers(ctx context.Context, at database.Address) error {
-	conn, err := mysqlConnect(ctx, Config{At: at}, "")
+func mysqlAnswers(ctx context.Context, server database.Address) error {
+	conn, err := mysqlConnect(ctx, Config{At: server}, "")
 	if err != nil {
 		return err
 	}
@@ -261,7 +261,7 @@ func mysqlDialect(c Config, in string) dialect {
 	return dialect{
 		name: "mysql", in: in,
 		connect: func(ctx context.Context) (driver.Conn, error) { return mysqlConnect(ctx, c, in) },
-		said: func(err error) (string, bool) {
+		message: func(err error) (string, bool) {
 			var said *mysql.MySQLError
 			if !errors.As(err, &said) {
 				return "", false
@@ -295,7 +295,7 @@ func (m *mysqlClient) clear(ctx context.Context, c Config) error {
 		})
 		return all, err
 	}
-	there, err := names("SELECT schema_name FROM information_schema.schemata WHERE schema_name = ?")
+	schemas, err := names("SELECT schema_name FROM information_schema.schemata WHERE schema_name = ?")
 	if err != nil {
 		return fmt.Errorf("look for database %s: %w", in, err)
 	}
@@ -303,7 +303,7 @@ func (m *mysqlClient) clear(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("look into database %s: %w", in, err)
 	}
-	replaces, err := mayMake(in, len(there) > 0, tables, c.Options)
+	replaces, err := mayMake(in, len(schemas) > 0, tables, c.Options)
 	if err == nil && replaces {
 		_, err = m.exec(ctx, "DROP DATABASE "+in, nil)
 	}
@@ -334,7 +334,7 @@ func loadMysql(ctx context.Context, c Config, d database.Dataset) (err error) {
 		return m.loadTPCC(ctx, c, d.Warehouses)
 	}
 	in := c.schema(database.MysqlDatabase) + "."
-	declared := table.each(AllFields, func(name string, _ int) string { return name + " LONGBLOB NOT NULL" })
+	declared := table.join(AllFields, func(name string, _ int) string { return name + " LONGBLOB NOT NULL" })
 	for _, text := range []string{
 		"CREATE DATABASE " + c.schema(database.MysqlDatabase) + " CHARACTER SET binary",
 		fmt.Sprintf("CREATE TABLE %s%s (%s TEXT NOT NULL) ENGINE=InnoDB", in, factsTable, factsColumn),
@@ -345,9 +345,10 @@ func loadMysql(ctx context.Context, c Config, d database.Dataset) (err error) {
 			return fmt.Errorf("%.60s: %w", text, err)
 		}
 	}
-	most := max(1, min(int64(mostMysqlValues/(d.Fields+1)), mostMysqlBytes/(d.RecordBytes()+int64(database.KeyBytes))))
+	batchSize := min(int64(mostMysqlValues/(d.Fields+1)), mostMysqlBytes/(d.RecordBytes()+int64(database.KeyBytes)))
+	batchSize = max(1, batchSize)
 	for next := int64(0); next < d.Records; {
-		rows := min(most, d.Records-next)
+		rows := min(batchSize, d.Records-next)
 		args := make([]driver.Value, 0, rows*int64(d.Fields+1))
 		for range rows {
 			args = append(args, database.Key(nil, next))
@@ -360,9 +361,9 @@ func loadMysql(ctx context.Context, c Config, d database.Dataset) (err error) {
 			return fmt.Errorf("add records up to %d of %d: %w", next, d.Records, err)
 		}
 	}
-	said := fmt.Sprintf("INSERT INTO %s%s VALUES ('%s')", in, factsTable, sizes(d.Fields, d.FieldBytes))
-	if _, err := m.exec(ctx, said, nil); err != nil {
-		return fmt.Errorf("%.60s: %w", said, err)
+	fact := fmt.Sprintf("INSERT INTO %s%s VALUES ('%s')", in, factsTable, sizes(d.Fields, d.FieldBytes))
+	if _, err := m.exec(ctx, fact, nil); err != nil {
+		return fmt.Errorf("%.60s: %w", fact, err)
 	}
 	_, err = m.query(ctx, "ANALYZE TABLE "+in+recordsTable, nil, func([]driver.Value) {})
 	return err

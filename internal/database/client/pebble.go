@@ -24,7 +24,7 @@ func dialPebble(ctx context.Context, c Config) (Client, error) {
 	p := &pebbleClient{net: stream, in: wire.NewReader(stream), fieldBytes: c.FieldBytes}
 	hello, err := p.greet(ctx)
 	if err == nil && (hello.Fields != c.Fields || hello.FieldBytes != c.FieldBytes) {
-		err = fmt.Errorf("it has records of %d x %d bytes, and not of %d x %d: the data is of another dataset",
+		err = fmt.Errorf("it has records of %d x %d bytes, and not of %d x %d: this is another dataset",
 			hello.Fields, hello.FieldBytes, c.Fields, c.FieldBytes)
 	}
 	if err != nil {

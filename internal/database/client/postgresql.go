@@ -208,10 +208,10 @@ func (p *postgresqlClient) do(
 
 // failed is an error as clients tell it. After an answer of the server the connection goes on.
 func (p *postgresqlClient) failed(ctx context.Context, err error) error {
-	var said *pgconn.PgError
+	var refusal *pgconn.PgError
 	switch closed := p.conn.IsClosed(); {
-	case errors.As(err, &said) && !closed:
-		return &ServerError{Said: said.Message}
+	case errors.As(err, &refusal) && !closed:
+		return &ServerError{Said: refusal.Message}
 	case !closed:
 		return err
 	}
@@ -227,17 +227,17 @@ type rows struct{ columns }
 
 // set sets a field, or all, to the parameters behind the key.
 func (r rows) set(field int) string {
-	return r.each(field, func(name string, at int) string { return name + " = $" + strconv.Itoa(at+2) })
+	return r.join(field, func(name string, at int) string { return name + " = $" + strconv.Itoa(at+2) })
 }
 
 // numbered is a parameter for the key and for each field.
 func (r rows) numbered() string {
-	return "$1, " + r.each(AllFields, func(_ string, at int) string { return "$" + strconv.Itoa(at+2) })
+	return "$1, " + r.join(AllFields, func(_ string, at int) string { return "$" + strconv.Itoa(at+2) })
 }
 
 // declared declares all fields.
 func (r rows) declared() string {
-	return r.each(AllFields, func(name string, _ int) string { return name + " bytea NOT NULL" })
+	return r.join(AllFields, func(name string, _ int) string { return name + " bytea NOT NULL" })
 }
 
 // eightBytes is a bigint as it goes over the wire.
@@ -245,8 +245,8 @@ func eightBytes(n int64) []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(n))
 }
 
-func postgresqlAnswers(ctx context.Context, at database.Address) error {
-	config, err := postgresqlConfig(Config{At: at})
+func postgresqlAnswers(ctx context.Context, server database.Address) error {
+	config, err := postgresqlConfig(Config{At: server})
 	if err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func loadPostgresql(ctx context.Context, c Config, d database.Dataset) (err erro
 		return err
 	}
 	names := append([]string{"ycsb_key"}, strings.Split(table.named(AllFields), ", ")...)
-	added, err := in.CopyFrom(ctx, pgx.Identifier{recordsTable}, names, pgx.CopyFromFunc(table.all(d)))
+	added, err := in.CopyFrom(ctx, pgx.Identifier{recordsTable}, names, pgx.CopyFromFunc(table.iterate(d)))
 	if err != nil {
 		return fmt.Errorf("add record %d of %d: %w", added, d.Records, err)
 	}
@@ -319,15 +319,15 @@ func settled(ctx context.Context, conn *pgx.Conn, at database.Address, tables ..
 // postgresqlSchema makes the schema of a server that somebody else started.
 func postgresqlSchema(ctx context.Context, conn *pgx.Conn, c Config) error {
 	in := c.schema("")
-	var there bool
+	var exists bool
 	var tables []string
 	err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1), "+
 		"ARRAY(SELECT relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "+
-		"WHERE n.nspname = $1 AND relkind NOT IN ('i', 'I', 't'))", in).Scan(&there, &tables)
+		"WHERE n.nspname = $1 AND relkind NOT IN ('i', 'I', 't'))", in).Scan(&exists, &tables)
 	if err != nil {
 		return fmt.Errorf("look for schema %s: %w", in, err)
 	}
-	replaces, err := mayMake(in, there, tables, c.Options)
+	replaces, err := mayMake(in, exists, tables, c.Options)
 	if err != nil {
 		return err
 	}
@@ -356,7 +356,7 @@ func postgresqlDialect(c Config, in string) dialect {
 			}
 			return stdlib.GetConnector(*config).Connect(ctx)
 		},
-		said: func(err error) (string, bool) {
+		message: func(err error) (string, bool) {
 			var said *pgconn.PgError
 			if !errors.As(err, &said) {
 				return "", false
@@ -401,9 +401,8 @@ func run(ctx context.Context, on interface {
 	return nil
 }
 
-// all returns a function that returns one row of a dataset after the other, nil behind the
-// last.
-func (r rows) all(d database.Dataset) func() ([]any, error) {
+// iterate returns a function that returns the next row of a dataset, and nil behind the last.
+func (r rows) iterate(d database.Dataset) func() ([]any, error) {
 	next, values := int64(0), make([]any, 1+d.Fields)
 	var key, value []byte
 	return func() ([]any, error) {

@@ -14,26 +14,26 @@ import (
 	"plimsoll/internal/state/inputfile"
 )
 
-// reveal returns an address with what its credentials say, unless it has that already.
-func reveal(at database.Address) (database.Address, error) {
-	if at.Credentials == "" || at.Secret != "" {
-		return at, nil
+// reveal returns an address with the secret of its credentials, unless the address has one already.
+func reveal(server database.Address) (database.Address, error) {
+	if server.Credentials == "" || server.Secret != "" {
+		return server, nil
 	}
-	text, err := inputfile.Secret(at.Credentials)
-	at.Secret = database.Secret(text)
-	return at, err
+	text, err := inputfile.Secret(server.Credentials)
+	server.Secret = database.Secret(text)
+	return server, err
 }
 
-// parsed has a driver read a DSN. Of its error nothing passes: drivers quote parts of what they are given.
-func parsed[C any](at database.Address, form string, parse func(dsn string) (C, error)) (config C, err error) {
+// parsed has a driver read a DSN. The driver's error is dropped, since drivers quote parts of the DSN.
+func parsed[C any](server database.Address, form string, parse func(dsn string) (C, error)) (config C, err error) {
 	defer func() {
 		if recover() != nil { // go-sql-driver does, of an option that it no longer has
-			err = unreadable(at, form)
+			err = unreadable(server, form)
 		}
 	}()
-	config, err = parse(string(at.Secret))
+	config, err = parse(string(server.Secret))
 	if err != nil {
-		err = unreadable(at, form)
+		err = unreadable(server, form)
 	}
 	return config, err
 }
@@ -56,16 +56,16 @@ var (
 	escaped    = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 )
 
-// tokens are the parts of a secret that no error is to have, the longest first: all of it and what is between
-// separators, as it is written and as a URL has it. A part that is too short counts with what follows.
+// tokens returns the parts of a secret that no error may contain, the longest first: the whole secret, and the parts
+// between separators, both as written and URL-decoded. A part that is too short includes the next one.
 func tokens(secret string, shown ...string) []string {
-	all := map[string]bool{}
+	texts := map[string]bool{}
 	decoded := escaped.ReplaceAllStringFunc(secret, func(code string) string {
 		text, _ := url.PathUnescape(code) // it is one
 		return text
 	})
 	for _, text := range []string{secret, decoded, strings.ReplaceAll(decoded, "+", " ")} {
-		all[text] = true
+		texts[text] = true
 		starts := []int{0}
 		for _, at := range separators.FindAllStringIndex(text, mostTokens) {
 			starts = append(starts, at[1])
@@ -74,28 +74,28 @@ func tokens(secret string, shown ...string) []string {
 			for _, next := range append(starts[i+1:], len(text)+1) {
 				end := min(next-1, len(text))
 				if end-start >= leastToken {
-					all[text[start:end]] = true
+					texts[text[start:end]] = true
 					break
 				}
 			}
 		}
 	}
 	for _, word := range append(slices.Clone(public), shown...) {
-		delete(all, word)
+		delete(texts, word)
 	}
-	return slices.SortedFunc(maps.Keys(all), func(a, b string) int { return len(b) - len(a) })
+	return slices.SortedFunc(maps.Keys(texts), func(a, b string) int { return len(b) - len(a) })
 }
 
 // guard keeps a secret out of errors.
 type guard struct{ parts *regexp.Regexp }
 
 // newGuard returns one for an address; nil where that has no secret. The schema is the experiment's, and may be shown.
-func newGuard(at database.Address, options map[string]string) *guard {
-	if at.Secret == "" {
+func newGuard(server database.Address, options map[string]string) *guard {
+	if server.Secret == "" {
 		return nil
 	}
 	var parts []string
-	for _, token := range tokens(string(at.Secret), options[database.SchemaOption]) {
+	for _, token := range tokens(string(server.Secret), options[database.SchemaOption]) {
 		if len(token) >= leastToken {
 			parts = append(parts, regexp.QuoteMeta(token))
 		}
@@ -111,9 +111,9 @@ func (g *guard) hide(err error) error {
 	if g == nil || err == nil {
 		return err
 	}
-	var said *ServerError
-	if errors.As(err, &said) {
-		said.Said = g.parts.ReplaceAllLiteralString(said.Said, "...")
+	var refusal *ServerError
+	if errors.As(err, &refusal) {
+		refusal.Said = g.parts.ReplaceAllLiteralString(refusal.Said, "...")
 	}
 	text := g.parts.ReplaceAllLiteralString(err.Error(), "...")
 	if text == err.Error() {
@@ -180,10 +180,10 @@ func (c guarded) Version() string {
 
 // Setting implements SettingReader.
 func (c guarded) Setting(ctx context.Context, name string) (string, error) {
-	of, ok := c.Client.(SettingReader)
+	reader, ok := c.Client.(SettingReader)
 	if !ok {
 		return "", ErrNotFound
 	}
-	value, err := of.Setting(ctx, name)
+	value, err := reader.Setting(ctx, name)
 	return value, c.guard.hide(err)
 }

@@ -9,48 +9,48 @@ import (
 	"plimsoll/internal/database/socket"
 )
 
-// reach dials a server, whatever address the driver takes it for.
-type reach struct{ at database.Address }
+// reach dials one server, whatever address the driver passes.
+type reach struct{ server database.Address }
 
 // DialContext implements the dialers of drivers.
 func (r reach) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
-	return socket.Dial(ctx, r.at)
+	return socket.Dial(ctx, r.server)
 }
 
-// session is what a driver has for one server: connections on which the requests of many clients are under
-// way. A process has one for each server.
+// session has a driver's connections to one server, which many clients share. A process has one session for each
+// server.
 type session[S any] struct {
 	driver S
-	at     database.Address
+	server database.Address
 	users  int  // clients that have not been closed
 	ended  bool // no client gets it any more
-	all    *sessions[S]
+	pool   *sessions[S]
 }
 
-// sessions are those of this process with one driver, by where their servers are.
+// sessions has this process's sessions with one driver, by server.
 type sessions[S any] struct {
 	sync.Mutex
-	by    map[database.Address]*session[S]
-	close func(S)
+	byServer map[database.Address]*session[S]
+	close    func(S)
 }
 
 // take returns the session for a server, opened for its first client.
-func (all *sessions[S]) take(
-	ctx context.Context, at database.Address, open func(context.Context, database.Address) (S, error),
+func (pool *sessions[S]) take(
+	ctx context.Context, server database.Address, open func(context.Context, database.Address) (S, error),
 ) (*session[S], error) {
-	all.Lock()
-	defer all.Unlock()
-	s := all.by[at]
+	pool.Lock()
+	defer pool.Unlock()
+	s := pool.byServer[server]
 	if s == nil {
-		driver, err := open(ctx, at)
+		driver, err := open(ctx, server)
 		if err != nil {
 			return nil, err
 		}
-		s = &session[S]{driver: driver, at: at, all: all}
-		if all.by == nil {
-			all.by = map[database.Address]*session[S]{}
+		s = &session[S]{driver: driver, server: server, pool: pool}
+		if pool.byServer == nil {
+			pool.byServer = map[database.Address]*session[S]{}
 		}
-		all.by[at] = s
+		pool.byServer[server] = s
 	}
 	s.users++
 	return s, nil
@@ -58,15 +58,15 @@ func (all *sessions[S]) take(
 
 // release gives a session back; the last client of it closes it. Of one that broke nobody else gets a share.
 func (s *session[S]) release(broke bool) {
-	s.all.Lock()
+	s.pool.Lock()
 	s.users--
 	s.ended = s.ended || broke || s.users == 0
-	if s.ended && s.all.by[s.at] == s {
-		delete(s.all.by, s.at)
+	if s.ended && s.pool.byServer[s.server] == s {
+		delete(s.pool.byServer, s.server)
 	}
 	last := s.users == 0
-	s.all.Unlock()
+	s.pool.Unlock()
 	if last {
-		s.all.close(s.driver)
+		s.pool.close(s.driver)
 	}
 }

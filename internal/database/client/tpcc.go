@@ -29,7 +29,7 @@ type dialect struct {
 	in   string // database of the tables
 	// connect makes a connection as database/sql has it.
 	connect func(ctx context.Context) (driver.Conn, error)
-	said    func(error) (text string, ok bool) // of an error, by the server
+	message func(error) (text string, ok bool) // of an error, by the server
 }
 
 // tpccClient runs go-tpc's transactions on one connection. go-tpc draws a transaction itself;
@@ -52,18 +52,18 @@ type tpccKind struct {
 	state context.Context //nolint:containedctx // go-tpc keeps the state of a thread in one
 }
 
-// dialTPCC makes a connection, and sees that its tables are there.
+// dialTPCC makes a connection, and checks that the server has the warehouses.
 func dialTPCC(ctx context.Context, d dialect, warehouses int) (c Client, err error) {
 	conn, err := d.connect(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the server: %w", err)
 	}
-	one := &oneConnection{conn: conn, prepared: map[string]driver.Stmt{}}
-	t := &tpccClient{dialect: d, conn: conn, db: sql.OpenDB(one), kinds: map[string]tpccKind{}}
+	connection := &oneConnection{conn: conn, prepared: map[string]driver.Stmt{}}
+	t := &tpccClient{dialect: d, conn: conn, db: sql.OpenDB(connection), kinds: map[string]tpccKind{}}
 	var has int
 	err = t.db.QueryRowContext(ctx, "SELECT count(*) FROM warehouse").Scan(&has)
 	if err == nil && has != warehouses {
-		err = fmt.Errorf("it has %d warehouses, and not %d: the data is of another dataset", has, warehouses)
+		err = fmt.Errorf("it has %d warehouses, and not %d: this is another dataset", has, warehouses)
 	}
 	if err != nil {
 		_ = t.Close()
@@ -79,9 +79,9 @@ func dialTPCC(ctx context.Context, d dialect, warehouses int) (c Client, err err
 		state := work.InitThread(context.WithoutCancel(ctx), 0)
 		t.kinds[kind] = tpccKind{work, state}
 		// The first run prepares statements, which is no part of a transaction that is measured.
-		one.refuses = true
+		connection.refuses = true
 		err = work.Run(joined{ctx, state}, 0)
-		one.refuses = false
+		connection.refuses = false
 		if !errors.Is(err, errRefused) {
 			return nil, errors.Join(fmt.Errorf("prepare the statements of TPC-C: %w", err), t.Close())
 		}
@@ -108,7 +108,7 @@ func (t *tpccClient) Do(ctx context.Context, transaction string) error {
 	if err == nil {
 		return nil
 	}
-	if said, ok := t.dialect.said(err); ok && ctx.Err() == nil {
+	if said, ok := t.dialect.message(err); ok && ctx.Err() == nil {
 		return &ServerError{Said: said}
 	}
 	t.broken = fmt.Errorf("%w: %w", ErrClosed, err)
@@ -317,7 +317,7 @@ func CheckTPCC(ctx context.Context, name string, c Config) error {
 func checkTPCC(ctx context.Context, d dialect) error {
 	db := sql.OpenDB(connector{d})
 	defer db.Close()
-	var all []error
+	var errs []error
 	for _, condition := range tpccConditions {
 		var broken int64
 		err := db.QueryRowContext(ctx, condition.text).Scan(&broken)
@@ -325,11 +325,11 @@ func checkTPCC(ctx context.Context, d dialect) error {
 		case err != nil:
 			return fmt.Errorf("check condition %s of TPC-C: %w", condition.clause, err)
 		case broken > 0:
-			all = append(all, fmt.Errorf("condition %s of TPC-C, %s, does not hold in %d places", condition.clause,
+			errs = append(errs, fmt.Errorf("condition %s of TPC-C, %s, does not hold in %d places", condition.clause,
 				condition.says, broken))
 		}
 	}
-	if err := errors.Join(all...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("the database lost or tore transactions: %w", err)
 	}
 	return nil

@@ -56,7 +56,7 @@ func dialCounting(t *testing.T, conn *countingConn) (Client, error) {
 	return dialTPCC(t.Context(), dialect{
 		name: "mysql", in: "tpcc",
 		connect: func(context.Context) (driver.Conn, error) { return conn, nil },
-		said:    func(err error) (string, bool) { return err.Error(), true },
+		message: func(err error) (string, bool) { return err.Error(), true },
 	}, 1)
 }
 

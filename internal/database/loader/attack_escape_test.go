@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/database"
-	"plimsoll/internal/stack/image"
+	"plimsoll/internal/image"
 	"plimsoll/internal/testkit/hosttest"
 )
 
@@ -51,8 +51,8 @@ func attack(args []string) {
 	}
 	up := strings.Repeat("../", 20)
 	ways, _ := filepath.Glob("/proc/[0-9]*/root")
-	more, _ := filepath.Glob("/proc/[0-9]*/cwd")
-	ways = append(append(ways, more...), "/", up)
+	dirs, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	ways = append(append(ways, dirs...), "/", up)
 	files, _ := filepath.Glob("/proc/self/fd/*")
 	for _, file := range files {
 		to, _ := os.Readlink(file)
@@ -105,7 +105,7 @@ func callsMade() (all []string) {
 }
 
 // hostile is a loader's configuration whose image has the hostile program, in the place of env.
-func hostile(t *testing.T, said *bytes.Buffer, argv ...string) Config {
+func hostile(t *testing.T, output *bytes.Buffer, argv ...string) Config {
 	t.Helper()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "image/usr/bin/env")
@@ -124,7 +124,7 @@ func hostile(t *testing.T, said *bytes.Buffer, argv ...string) Config {
 	}
 	return Config{Root: filepath.Join(dir, "image"), Dir: filepath.Join(dir, "data"),
 		Scratch: filepath.Join(dir, "scratch"),
-		Account: image.Account{UID: hostUser, GID: hostUser}, Log: said,
+		Account: image.Account{UID: hostUser, GID: hostUser}, Log: output,
 		Plan: database.LoadPlan{Client: "postgresql", At: database.Address{Socket: "server/socket"},
 			Dataset: dataset, Ends: "TERM", Make: [][]string{argv}, Serve: []string{"serve"}}}
 }
@@ -160,11 +160,11 @@ func TestAttackImageProgramIsAHostUser(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = unix.Close(left) })
 
-	said := &bytes.Buffer{}
-	runErr := Run(t.Context(), hostile(t, said, secret))
+	output := &bytes.Buffer{}
+	runErr := Run(t.Context(), hostile(t, output, secret))
 	var r reach
-	if err := json.Unmarshal(said.Bytes(), &r); err != nil {
-		t.Fatalf("it says %q, and ends with %v", said, runErr)
+	if err := json.Unmarshal(output.Bytes(), &r); err != nil {
+		t.Fatalf("it says %q, and ends with %v", output, runErr)
 	}
 	if r.UID != hostUser || len(r.Groups) > 0 {
 		t.Errorf("it runs as user %d in groups %v", r.UID, r.Groups)
@@ -202,7 +202,7 @@ func TestCallFilter(t *testing.T) {
 	const allowed, refused, missing = unix.SECCOMP_RET_ALLOW, unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM),
 		unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 	for _, c := range []struct {
-		what                            string
+		name                            string
 		architecture, call, flags, want uint32
 	}{
 		{"read", unix.AUDIT_ARCH_X86_64, unix.SYS_READ, 0, allowed},
@@ -213,7 +213,7 @@ func TestCallFilter(t *testing.T) {
 		{"another architecture", unix.AUDIT_ARCH_I386, unix.SYS_READ, 0, refused},
 	} {
 		if got := verdict(filter, c.architecture, c.call, c.flags); got != c.want {
-			t.Errorf("%s: %#x and not %#x", c.what, got, c.want)
+			t.Errorf("%s: %#x and not %#x", c.name, got, c.want)
 		}
 	}
 	for _, call := range refusedCalls {
@@ -229,8 +229,8 @@ func TestCallFilter(t *testing.T) {
 // verdict follows a filter as the kernel does.
 func verdict(filter []unix.SockFilter, architecture, call, flags uint32) uint32 {
 	var a uint32
-	for at := 0; ; at++ {
-		i := filter[at]
+	for pc := 0; ; pc++ {
+		i := filter[pc]
 		next := uint8(0)
 		choose := func(yes bool) {
 			if next = i.Jf; yes {
@@ -249,6 +249,6 @@ func verdict(filter []unix.SockFilter, architecture, call, flags uint32) uint32 
 		case unix.BPF_RET | unix.BPF_K:
 			return i.K
 		}
-		at += int(next)
+		pc += int(next)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"plimsoll/internal/database"
-	"plimsoll/internal/stack/image"
+	"plimsoll/internal/image"
 	"plimsoll/internal/testkit/hosttest"
 	"plimsoll/internal/testkit/imagetest"
 )
@@ -23,18 +23,18 @@ func shell(t *testing.T) *bed {
 	if testing.Short() {
 		t.Skip("it makes an image of packages")
 	}
-	of, store := made(t, image.Recipe{Name: "shell",
+	built, store := made(t, image.Recipe{Name: "shell",
 		Packages: []string{"dash", "coreutils", "base-files"}, Path: "/usr/bin:/bin", User: "nobody", UserID: 65534,
 		Versions: "dash"})
-	root, err := store.Root(t.Context(), of, imagetest.Quiet{})
+	root, err := store.Root(t.Context(), built, imagetest.Quiet{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(root.Release)
 	dir := t.TempDir()
-	b := &bed{t: t, said: &bytes.Buffer{}}
+	b := &bed{t: t, output: &bytes.Buffer{}}
 	b.config = Config{Root: root.Dir, Dir: filepath.Join(dir, "data"), Scratch: filepath.Join(dir, "scratch"),
-		Account: image.Account{UID: 4711, GID: 4712}, Env: root.Env, Log: b.said,
+		Account: image.Account{UID: 4711, GID: 4712}, Env: root.Env, Log: b.output,
 		Plan: database.LoadPlan{Client: "postgresql", At: database.Address{Socket: "server/socket"},
 			Dataset: dataset, Ends: "TERM",
 			Serve: []string{"sleep", "1000"}}}
@@ -55,11 +55,11 @@ func TestProgramsOfImagesSeeNothingOfTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := `
-id -u; id -g; ls /; ls -A /data /home /root 2>/dev/null
+id -u; id -g; ls /; ls -A /plimsoll/data /home /root 2>/dev/null
 cat ` + secret + ` 2>/dev/null && echo "READS A FILE OF THE HOST"
 for at in /usr/x /etc/x /x /plimsoll/x /var/x; do touch $at 2>/dev/null && echo WRITES $at; done
-for at in /data/x /tmp/x /run/x /dev/shm/x /plimsoll/server/x; do touch $at || echo CANNOT WRITE $at; done
-cp /usr/bin/dash /data/dash && chmod 4755 /data/dash; ls /sys /dev
+for at in /plimsoll/data/x /tmp/x /run/x /dev/shm/x /plimsoll/server/x; do touch $at || echo CANNOT WRITE $at; done
+cp /usr/bin/dash /plimsoll/data/dash && chmod 4755 /plimsoll/data/dash; ls /sys /dev
 mknod /data/disk b 254 0 2>/dev/null && echo MAKES DEVICES
 cat /dev/null > /dev/zero || echo NO ZERO
 tr "\0" "\n" < /proc/self/environ
@@ -69,14 +69,14 @@ exit 7`
 	if err == nil || !strings.Contains(err.Error(), "sh: exit status 7") {
 		t.Errorf("it ends with %v", err)
 	}
-	said := b.said.String()
+	output := b.output.String()
 	for _, bad := range []string{"READS", "WRITES", "CANNOT", "MAKES", "NO ZERO", "SUDO", "vda"} {
-		if strings.Contains(said, bad) {
-			t.Errorf("it says %s:\n%s", bad, said)
+		if strings.Contains(output, bad) {
+			t.Errorf("it says %s:\n%s", bad, output)
 		}
 	}
-	if !strings.HasPrefix(said, "4711\n4712\n") || !strings.Contains(said, "urandom") {
-		t.Errorf("it says\n%s", said)
+	if !strings.HasPrefix(output, "4711\n4712\n") || !strings.Contains(output, "urandom") {
+		t.Errorf("it says\n%s", output)
 	}
 	if diff := before.Settle(0); diff != "" {
 		t.Errorf("the host is not as it was:\n%s", diff)
@@ -98,9 +98,9 @@ func TestLoadingThatFails(t *testing.T) {
 	serves := func(argv ...string) func(*testing.T, *Config) context.Context {
 		return always(func(c *Config) { c.Plan.Serve = argv })
 	}
-	link := func(at func(c *Config) string) func(*testing.T, *Config) context.Context {
+	link := func(pathOf func(c *Config) string) func(*testing.T, *Config) context.Context {
 		return always(func(c *Config) {
-			if err := os.Symlink("/etc", at(c)); err != nil {
+			if err := os.Symlink("/etc", pathOf(c)); err != nil {
 				panic(err)
 			}
 		})
@@ -111,7 +111,7 @@ func TestLoadingThatFails(t *testing.T) {
 		return ctx
 	}
 	for _, c := range []struct {
-		what, want string
+		name, want string
 		change     func(t *testing.T, c *Config) context.Context
 	}{
 		{"a program that is not there", "initdb: exit status 127: /usr/bin/env: 'initdb': No such file",
@@ -136,15 +136,15 @@ func TestLoadingThatFails(t *testing.T) {
 		{"a link in place of the socket's directory", "file exists",
 			link(func(c *Config) string { return filepath.Join(c.Scratch, "server") })},
 	} {
-		t.Run(c.what, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			before := hosttest.Look()
-			own := ready
-			own.Dir, own.Scratch = filepath.Join(t.TempDir(), "data"), t.TempDir()
-			err := Run(c.change(t, &own), own)
+			config := ready
+			config.Dir, config.Scratch = filepath.Join(t.TempDir(), "data"), t.TempDir()
+			err := Run(c.change(t, &config), config)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("it says %v, and not %q", err, c.want)
 			}
-			if _, err := os.Lstat(filepath.Join(own.Scratch, "root")); !errors.Is(err, os.ErrNotExist) {
+			if _, err := os.Lstat(filepath.Join(config.Scratch, "root")); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("its root stays: %v", err)
 			}
 			if diff := before.Settle(0); diff != "" {

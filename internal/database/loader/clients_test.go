@@ -23,7 +23,7 @@ import (
 	"plimsoll/internal/workload/ycsb"
 )
 
-// clientsVariable has the directory of the programs that make bench-clients builds.
+// clientsVariable has the directory of the programs that make bench NAME=clients builds.
 const clientsVariable = "PLIMSOLL_BENCH_CLIENTS"
 
 // A comparison of clients: pairs of runs, which take turns at being first, each of so many seconds.
@@ -73,8 +73,8 @@ var comparedClients = []compared{
 			at := slices.Index(argv, "--skip-networking")
 			return slices.Replace(slices.Clone(argv), at, at+1, "--bind-address=127.0.0.1")
 		},
-		ready: func(t testing.TB, of known, at database.Address) {
-			db := of.open(at, "")
+		ready: func(t testing.TB, kind known, server database.Address) {
+			db := kind.open(server, "")
 			defer db.Close()
 			for _, text := range []string{"CREATE USER IF NOT EXISTS 'bench'@'127.0.0.1'",
 				"GRANT ALL ON *.* TO 'bench'@'127.0.0.1'"} {
@@ -114,11 +114,11 @@ func (c *compared) client() string {
 }
 
 // BenchmarkClients has our clients and those of go-ycsb and go-tpc drive the same server with the same data by the
-// same address, in pairs, and prints ratios. It is make bench-clients.
+// same address, in pairs, and prints ratios. It is make bench NAME=clients.
 func BenchmarkClients(b *testing.B) {
 	programs := os.Getenv(clientsVariable)
 	if programs == "" {
-		b.Skip("make bench-clients builds what is compared")
+		b.Skip("make bench NAME=clients builds what is compared")
 	}
 	hosttest.Exclusive(b)
 	fmt.Println("| database | workload | what | ours | theirs | ours / theirs | interval |")
@@ -139,23 +139,23 @@ func (c *compared) serveTCP(
 ) {
 	bed := lay(b, c.name, d)
 	if err := Run(b.Context(), bed.config); err != nil {
-		b.Fatalf("%v\n%s", err, bed.said)
+		b.Fatalf("%v\n%s", err, bed.output)
 	}
 	step := bed.server.Serve(database.DataDir)
 	if c.tcp != nil {
 		step.Argv = c.tcp(step.Argv)
 	}
-	bed.serveStep(step, func(ctx context.Context, at database.Address) {
+	bed.serveStep(step, func(ctx context.Context, server database.Address) {
 		if c.ready != nil {
-			c.ready(b, named(c.name), at)
+			c.ready(b, named(c.name), server)
 		}
 		remote := database.Address{Remote: "127.0.0.1:9042"}
 		if c.dsn != nil {
-			b.Setenv("PLIMSOLL_BENCH_DSN", c.dsn(at.Socket))
+			b.Setenv("PLIMSOLL_BENCH_DSN", c.dsn(server.Socket))
 			remote.Remote, remote.Credentials = "env:PLIMSOLL_BENCH_DSN", "env:PLIMSOLL_BENCH_DSN"
 		}
-		network := strings.Replace(at.Network, "self", strconv.Itoa(os.Getpid()), 1)
-		do(at.Socket, remote, func(argv ...string) []byte {
+		network := strings.Replace(server.Network, "self", strconv.Itoa(os.Getpid()), 1)
+		do(server.Socket, remote, func(argv ...string) []byte {
 			// Our client of PostgreSQL sets what go-tpc's panics at.
 			cmd := exec.CommandContext(ctx, "nsenter",
 				append([]string{"--net=" + network, "env", "-u", "PGSERVICEFILE"}, argv...)...)
@@ -204,10 +204,10 @@ func (c *compared) compareYCSB(b *testing.B, programs string) {
 				"insertproportion=0", "threadcount="+strconv.Itoa(clientThreads), "outputstyle=json", "silence=true",
 				"loginterval=10000")
 			argv := append([]string{filepath.Join(programs, "go-ycsb"), kind, strconv.Itoa(clientSeconds)}, properties...)
-			most := c.compare(b, w.name, reach,
+			rate := c.compare(b, w.name, reach,
 				func() did { return plimsoll(b, plan, programs, reach) }, func() did { return readYCSB(b, reach(argv...)) })
 			// At a third of that, neither is short of processors, and what is left is how they count.
-			plan.Rate, plan.Constant = math.Floor(most/3), true
+			plan.Rate, plan.Constant = math.Floor(rate/3), true
 			argv = append(argv, fmt.Sprintf("target=%.0f", plan.Rate))
 			c.compare(b, fmt.Sprintf("%s at %.0f/s", w.name, plan.Rate), reach,
 				func() did { return plimsoll(b, plan, programs, reach) }, func() did { return readYCSB(b, reach(argv...)) })
@@ -257,7 +257,7 @@ func plimsoll(b *testing.B, plan *ycsb.Plan, programs string, reach func(argv ..
 		}
 	}
 	var count, total float64
-	var all []hist.Bin
+	var bins []hist.Bin
 	for _, o := range sum.Operations {
 		took := o.Total
 		if plan.Open() { // go-ycsb looks at the clock when an operation begins, however late that is
@@ -265,16 +265,16 @@ func plimsoll(b *testing.B, plan *ycsb.Plan, programs string, reach func(argv ..
 		}
 		count, total = count+float64(o.Count), total+took.SumNS
 		for _, bin := range took.Bins {
-			all = append(all, hist.Bin{NS: bin[0], Count: bin[1]})
+			bins = append(bins, hist.Bin{NS: bin[0], Count: bin[1]})
 		}
 	}
-	p99, _ := hist.Percentile(hist.Pack(all), 99)
+	p99, _ := hist.Percentile(hist.Pack(bins), 99)
 	return did{count: count, rate: count / sum.Seconds, mean: total / count / 1e9, p99: float64(p99) / 1e9}
 }
 
 // generateWith has our program follow a plan, and returns its output.
 func generateWith(
-	b *testing.B, plan *ycsb.Plan, programs string, reach func(argv ...string) []byte, more ...string,
+	b *testing.B, plan *ycsb.Plan, programs string, reach func(argv ...string) []byte, flags ...string,
 ) []byte {
 	dir := b.TempDir()
 	text, err := json.Marshal(plan)
@@ -284,16 +284,16 @@ func generateWith(
 	if err := os.WriteFile(filepath.Join(dir, "plan.json"), text, 0o600); err != nil {
 		b.Fatal(err)
 	}
-	reach(append([]string{"env", "-C", dir, filepath.Join(programs, "plimsoll"), "generate", "plan.json"}, more...)...)
+	reach(append([]string{"env", "-C", dir, filepath.Join(programs, "plimsoll"), "generate", "plan.json"}, flags...)...)
 	out, _ := os.ReadFile(filepath.Join(dir, plan.Output)) // none of loading
 	return out
 }
 
 // readYCSB reads what go-ycsb prints at its end.
 func readYCSB(b *testing.B, out []byte) (d did) {
-	at := bytes.LastIndex(out, []byte("[{"))
+	start := bytes.LastIndex(out, []byte("[{"))
 	var rows []map[string]string
-	if at < 0 || json.Unmarshal(bytes.TrimSpace(out[at:]), &rows) != nil {
+	if start < 0 || json.Unmarshal(bytes.TrimSpace(out[start:]), &rows) != nil {
 		b.Fatalf("go-ycsb says\n%s", out)
 	}
 	for _, row := range rows {
@@ -372,9 +372,9 @@ func (c *compared) compare(
 			mine = append(mine, counted(ours))
 		}
 	}
-	for _, what := range []struct {
+	for _, metric := range []struct {
 		name, unit string
-		of         func(did) float64
+		value      func(did) float64
 		times      float64
 	}{
 		{"throughput", "/s", func(d did) float64 { return d.rate }, 1},
@@ -385,18 +385,18 @@ func (c *compared) compare(
 	} {
 		var ratios, a, z []float64
 		for i := range mine {
-			a, z = append(a, what.of(mine[i])*what.times), append(z, what.of(other[i])*what.times)
+			a, z = append(a, metric.value(mine[i])*metric.times), append(z, metric.value(other[i])*metric.times)
 			ratios = append(ratios, a[i]/z[i])
 		}
 		if math.IsNaN(ratios[0]) {
 			continue
 		}
 		slices.Sort(ratios)
-		if what.unit == "/s" {
+		if metric.unit == "/s" {
 			rate = stats.Median(z)
 		}
-		fmt.Printf("| %s | %s | %s | %.3g%s | %.3g%s | %.3f | %.3f to %.3f |\n", c.name, workload, what.name,
-			stats.Median(a), what.unit, stats.Median(z), what.unit, stats.Median(ratios), ratios[1], ratios[clientPairs-2])
+		fmt.Printf("| %s | %s | %s | %.3g%s | %.3g%s | %.3f | %.3f to %.3f |\n", c.name, workload, metric.name,
+			stats.Median(a), metric.unit, stats.Median(z), metric.unit, stats.Median(ratios), ratios[1], ratios[clientPairs-2])
 	}
 	return rate
 }

@@ -26,7 +26,7 @@ import (
 )
 
 // loopback has a port of this host lead to a server in a network of its own, until the test ends.
-func loopback(t *testing.T, at database.Address) (address string, cut func()) {
+func loopback(t *testing.T, server database.Address) (address string, cut func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -41,7 +41,7 @@ func loopback(t *testing.T, at database.Address) (address string, cut func()) {
 			if err != nil {
 				return
 			}
-			far, err := socket.Dial(ctx, at)
+			far, err := socket.Dial(ctx, server)
 			if err != nil {
 				_ = near.Close()
 				continue
@@ -54,34 +54,35 @@ func loopback(t *testing.T, at database.Address) (address string, cut func()) {
 	return l.Addr().String(), cut
 }
 
-// there is how a server on loopback is named in an experiment, and asked by its own tools.
-type there struct {
-	name   string
-	below  func(address, file string) string // YAML, without the schema; file has the text of dsn
-	dsn    func(address string) string
-	makes  []string // statements that make a schema theirs with a table in it
-	run    func(ctx context.Context, address string, text string) error
-	digest func(ctx context.Context, address string) (string, error) // of the records of plimsoll, which is not ours here
+// externalServer is a server on loopback: its parameters in an experiment, and its own tools.
+type externalServer struct {
+	name       string
+	parameters func(address, file string) string // YAML, without the schema; file has the DSN
+	dsn        func(address string) string
+	makes      []string // statements that make a schema theirs with a table in it
+	run        func(ctx context.Context, address string, text string) error
+	// digest is of the records of plimsoll, which is not ours here
+	digest func(ctx context.Context, address string) (string, error)
 }
 
-var elsewhere = []there{
+var elsewhere = []externalServer{
 	{
-		name:  "postgresql",
-		below: func(_, file string) string { return "dsn: file:" + file },
+		name:       "postgresql",
+		parameters: func(_, file string) string { return "dsn: file:" + file },
 		dsn: func(address string) string {
 			return "postgres://" + database.PostgresqlUser + "@" + address + "/postgres?sslmode=disable"
 		},
 		makes: []string{"CREATE SCHEMA theirs", "CREATE TABLE theirs.mine (a int)"},
 	},
 	{
-		name:  "mariadb",
-		below: func(_, file string) string { return "dsn: file:" + file },
-		dsn:   func(address string) string { return "root@tcp(" + address + ")/" },
-		makes: []string{"CREATE DATABASE theirs", "CREATE TABLE theirs.mine (a int)"},
+		name:       "mariadb",
+		parameters: func(_, file string) string { return "dsn: file:" + file },
+		dsn:        func(address string) string { return "root@tcp(" + address + ")/" },
+		makes:      []string{"CREATE DATABASE theirs", "CREATE TABLE theirs.mine (a int)"},
 	},
 	{
-		name:  "cassandra",
-		below: func(address, _ string) string { return "address: ['" + address + "']" },
+		name:       "cassandra",
+		parameters: func(address, _ string) string { return "address: ['" + address + "']" },
 		makes: []string{"CREATE KEYSPACE theirs WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
 			"CREATE TABLE theirs.mine (a int PRIMARY KEY)"},
 		run: func(ctx context.Context, address, text string) error {
@@ -98,21 +99,21 @@ var elsewhere = []there{
 				return "", err
 			}
 			defer session.Close()
-			var all []string
+			var records []string
 			rows := session.Query("SELECT ycsb_key, field0, writetime(field0) FROM plimsoll.usertable").IterContext(ctx)
 			var key, value string
 			var at int64
 			for rows.Scan(&key, &value, &at) {
-				all = append(all, fmt.Sprintf("%s %x %d", key, value, at))
+				records = append(records, fmt.Sprintf("%s %x %d", key, value, at))
 			}
-			return strings.Join(all, "\n"), rows.Close()
+			return strings.Join(records, "\n"), rows.Close()
 		},
 	},
 	{
-		name:  "mongodb",
-		below: func(_, file string) string { return "dsn: file:" + file },
-		dsn:   func(address string) string { return "mongodb://" + address + "/?directConnection=true" },
-		makes: []string{"mine"},
+		name:       "mongodb",
+		parameters: func(_, file string) string { return "dsn: file:" + file },
+		dsn:        func(address string) string { return "mongodb://" + address + "/?directConnection=true" },
+		makes:      []string{"mine"},
 		run: func(ctx context.Context, address, text string) error {
 			c, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + address))
 			if err != nil {
@@ -131,37 +132,37 @@ var elsewhere = []there{
 			if err != nil {
 				return "", err
 			}
-			var all []bson.Raw
-			err = rows.All(ctx, &all)
-			return fmt.Sprint(all), err
+			var documents []bson.Raw
+			err = rows.All(ctx, &documents)
+			return fmt.Sprint(documents), err
 		},
 	},
 }
 
 // sql has the statements of a database with SQL, and the digest of its records.
-func (e *there) sql(of known, at database.Address) {
+func (e *externalServer) sql(kind known, server database.Address) {
 	e.run = func(ctx context.Context, _, text string) error {
-		db := of.open(at, map[string]string{"postgresql": "postgres"}[of.name])
+		db := kind.open(server, map[string]string{"postgresql": "postgres"}[kind.name])
 		defer db.Close()
 		_, err := db.ExecContext(ctx, text)
 		return err
 	}
 	e.digest = func(ctx context.Context, _ string) (digest string, err error) {
 		in, text := "postgres", "SELECT md5(string_agg(t::text, '' ORDER BY ycsb_key)) FROM usertable t"
-		if of.name != "postgresql" {
+		if kind.name != "postgresql" {
 			in, text = "plimsoll", "SELECT SHA1(GROUP_CONCAT(MD5(field0) ORDER BY ycsb_key)) FROM usertable"
 		}
-		db := of.open(at, in)
+		db := kind.open(server, in)
 		defer db.Close()
 		return digest, db.QueryRowContext(ctx, text).Scan(&digest)
 	}
 }
 
 // server decodes the parameters of a database.
-func server(t *testing.T, kind, below string) database.Server {
+func server(t *testing.T, kind, parameters string) database.Server {
 	t.Helper()
 	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(below), &doc); err != nil {
+	if err := yaml.Unmarshal([]byte(parameters), &doc); err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range database.All() {
@@ -188,7 +189,7 @@ func TestServersThatRunAlready(t *testing.T) {
 			}
 			b := lay(t, e.name, dataset)
 			if err := Run(t.Context(), b.config); err != nil {
-				t.Fatalf("%v\n%s", err, b.said)
+				t.Fatalf("%v\n%s", err, b.output)
 			}
 			b.serve(func(ctx context.Context, at database.Address) {
 				if of := named(e.name); of.open != nil {
@@ -200,8 +201,8 @@ func TestServersThatRunAlready(t *testing.T) {
 	}
 }
 
-func drivenElsewhere(ctx context.Context, t *testing.T, e there, at database.Address) {
-	address, cut := loopback(t, at)
+func drivenElsewhere(ctx context.Context, t *testing.T, e externalServer, origin database.Address) {
+	address, cut := loopback(t, origin)
 	file := filepath.Join(t.TempDir(), "dsn")
 	if e.dsn != nil {
 		if err := os.WriteFile(file, []byte(e.dsn(address)+"\n"), 0o600); err != nil {
@@ -209,7 +210,7 @@ func drivenElsewhere(ctx context.Context, t *testing.T, e there, at database.Add
 		}
 	}
 	on := func(more string) (database.Address, database.Client) {
-		s := server(t, e.name, e.below(address, file)+"\n"+more)
+		s := server(t, e.name, e.parameters(address, file)+"\n"+more)
 		return s.Address(), s.Client()
 	}
 	before, err := e.digest(ctx, address)
@@ -225,22 +226,22 @@ func drivenElsewhere(ctx context.Context, t *testing.T, e there, at database.Add
 	if e.name == "cassandra" {
 		schema = "keyspace"
 	}
-	there, by := on(schema + ": theirs\nload: true")
-	err = client.Load(ctx, by.Name, there, dataset, by.Options)
+	target, writer := on(schema + ": theirs\nload: true")
+	err = client.Load(ctx, writer.Name, target, dataset, writer.Options)
 	if err == nil || !strings.Contains(err.Error(), "--destroy theirs") {
 		t.Errorf("into somebody's schema: %v", err)
 	}
-	by.Options[database.ReplaceOption] = "true"
-	if err := client.Load(ctx, by.Name, there, dataset, by.Options); err != nil {
+	writer.Options[database.ReplaceOption] = "true"
+	if err := client.Load(ctx, writer.Name, target, dataset, writer.Options); err != nil {
 		t.Errorf("into one that may go: %v", err)
 	}
-	there, by = on(schema + ": bench\nload: true")
+	target, writer = on(schema + ": bench\nload: true")
 	for range 2 { // what a load made another one replaces
-		if err := client.Load(ctx, by.Name, there, dataset, by.Options); err != nil {
+		if err := client.Load(ctx, writer.Name, target, dataset, writer.Options); err != nil {
 			t.Fatal(err)
 		}
 	}
-	plan := mixed(by, there)
+	plan := mixed(writer, target)
 	for did := (counts{}); did.reads == 0 || did.updates == 0; {
 		did = generate(t, plan)
 		plan.Dataset.Records += did.inserts
@@ -253,7 +254,7 @@ func drivenElsewhere(ctx context.Context, t *testing.T, e there, at database.Add
 	}
 	// Another load takes its records as they are.
 	_, reads := on(schema + ": bench")
-	plan = mixed(reads, there)
+	plan = mixed(reads, target)
 	plan.Mix, plan.Timeout, plan.Runtime = ycsb.Mix{ycsb.Read: 1}, 2*time.Second, time.Hour
 	plan.Sample = 100 * time.Millisecond
 	err = loadgen.Run(ctx, plan, loadgen.Options{Dial: client.Dial, Output: cutter{cut}})

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/stack/image"
+	"plimsoll/internal/image"
 )
 
 // InsideCommand is the name of the hidden command that becomes a program of an image: this program is the first
@@ -39,7 +39,7 @@ func Inside(text string) error {
 	}
 	runtime.LockOSThread() // rights and filters are a thread's; exec ends the others
 	for _, step := range []struct {
-		what string
+		name string
 		do   func() error
 	}{
 		{"close the host's files", closeFiles},
@@ -51,7 +51,7 @@ func Inside(text string) error {
 		{"filter system calls", filterCalls},
 	} {
 		if err := step.do(); err != nil {
-			return fmt.Errorf("%s: %w", step.what, err)
+			return fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
 	const program = "/usr/bin/env"

@@ -23,7 +23,7 @@ import (
 	"plimsoll/internal/database"
 	"plimsoll/internal/database/client"
 	"plimsoll/internal/database/socket"
-	"plimsoll/internal/stack/image"
+	"plimsoll/internal/image"
 	"plimsoll/internal/workload"
 )
 
@@ -43,6 +43,9 @@ const endLimit = 2 * time.Minute
 
 // Run lays out the data. On an error the directory is of no use.
 func Run(ctx context.Context, c Config) error {
+	if err := image.CheckNames(c.Root, c.Root); err != nil {
+		return err
+	}
 	if err := c.Account.Own(c.Dir); err != nil {
 		return err
 	}
@@ -90,10 +93,13 @@ func (c *Config) serve(ctx context.Context, before, after [][]string, do task) e
 	return errors.Join(err, os.RemoveAll(sockets), os.Remove(in))
 }
 
-// inRoot makes the root and runs the programs in it. It changes the thread that it runs on for
-// good.
+// inRoot makes the root and runs the programs in it. The calling thread stays changed.
 func (c *Config) inRoot(ctx context.Context, in, sockets string, before, after [][]string, do task) error {
-	err := enter(in, c.Root, map[string]string{database.DataDir: c.Dir, path(workload.ServerDir): sockets})
+	files := map[string]string{}
+	for name, text := range c.Plan.Files {
+		files[path(name)] = text
+	}
+	err := enter(in, c.Root, map[string]string{database.DataDir: c.Dir, path(workload.ServerDir): sockets}, files)
 	if err != nil {
 		return fmt.Errorf("make a root of %s: %w", c.Root, err)
 	}
@@ -102,14 +108,8 @@ func (c *Config) inRoot(ctx context.Context, in, sockets string, before, after [
 		return err
 	}
 	defer network.Close()
-	at := c.Plan.At.In(c.Scratch)
-	at.Network = fmt.Sprintf("/proc/self/fd/%d", network.Fd())
-	for name, text := range c.Plan.Files {
-		at := filepath.Join(in, path(name))
-		if err := os.WriteFile(at, []byte(text), 0o644); err != nil { //nolint:gosec // another user reads it
-			return err
-		}
-	}
+	address := c.Plan.At.In(c.Scratch)
+	address.Network = fmt.Sprintf("/proc/self/fd/%d", network.Fd())
 	if err := c.runAll(ctx, in, before); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (c *Config) inRoot(ctx context.Context, in, sockets string, before, after [
 	done := make(chan error, 1)
 	doing, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() { done <- c.doWhenReady(doing, at, do) }()
+	go func() { done <- c.doWhenReady(doing, address, do) }()
 	select {
 	case err = <-done:
 	case died := <-server.ended:
@@ -140,8 +140,8 @@ func (c *Config) inRoot(ctx context.Context, in, sockets string, before, after [
 }
 
 // runAll runs programs in the root, one after the other.
-func (c *Config) runAll(ctx context.Context, in string, all [][]string) error {
-	for _, argv := range all {
+func (c *Config) runAll(ctx context.Context, in string, commands [][]string) error {
+	for _, argv := range commands {
 		p, err := c.start(ctx, in, argv)
 		if err == nil {
 			err = p.wait()
@@ -165,14 +165,14 @@ func orDone(err error) error {
 }
 
 // doWhenReady waits until the server answers, and then calls do.
-func (c *Config) doWhenReady(ctx context.Context, at database.Address, do task) error {
+func (c *Config) doWhenReady(ctx context.Context, address database.Address, do task) error {
 	limit := cmp.Or(c.Plan.Patience, workload.DefaultPatience)
 	waiting, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the server did not answer within %s", limit))
 	defer cancel()
 	for {
-		err := client.Answers(waiting, c.Plan.Client, at)
+		err := client.Answers(waiting, c.Plan.Client, address)
 		if err == nil {
-			return do(ctx, at)
+			return do(ctx, address)
 		}
 		select {
 		case <-waiting.Done():

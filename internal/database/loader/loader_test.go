@@ -24,7 +24,7 @@ import (
 	"plimsoll/internal/database"
 	"plimsoll/internal/database/client"
 	"plimsoll/internal/database/socket"
-	"plimsoll/internal/stack/image"
+	"plimsoll/internal/image"
 	"plimsoll/internal/testkit/hosttest"
 	"plimsoll/internal/testkit/imagetest"
 	"plimsoll/internal/workload"
@@ -76,7 +76,7 @@ func named(name string) known {
 // made returns an image, which is made when it is asked for first in a week, and the store that has it.
 func made(t testing.TB, r image.Recipe) (image.Image, *image.Store) {
 	t.Helper()
-	store := image.In(hosttest.Kept(t, "images", "../../stack/image"))
+	store := image.In(hosttest.Kept(t, "images", "../../image"))
 	return imagetest.Made(t, store, r), store
 }
 
@@ -88,7 +88,7 @@ type bed struct {
 	t      testing.TB
 	server database.Server
 	config Config
-	said   *bytes.Buffer
+	output *bytes.Buffer
 }
 
 // lay makes an image, unpacks it, and plans to lay out data.
@@ -105,15 +105,15 @@ func layFrom(t testing.TB, root *image.Root, name string, d database.Dataset) *b
 	t.Helper()
 	kinds := database.All()
 	kind := kinds[slices.IndexFunc(kinds, func(k database.Kind) bool { return k.Name == name })]
-	below := &yaml.Node{Kind: yaml.MappingNode}
+	parameters := &yaml.Node{Kind: yaml.MappingNode}
 	option := named(name).option
 	set := &yaml.Node{Kind: yaml.MappingNode}
 	parameter(set, option[0], option[1])
-	below.Content = append(below.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "set"}, set)
+	parameters.Content = append(parameters.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "set"}, set)
 	if of := named(name); of.durable != nil {
-		of.durable(below)
+		of.durable(parameters)
 	}
-	server, problems := kind.Decode(below)
+	server, problems := kind.Decode(parameters)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -122,9 +122,9 @@ func layFrom(t testing.TB, root *image.Root, name string, d database.Dataset) *b
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	b := &bed{t: t, server: server, said: &bytes.Buffer{}}
+	b := &bed{t: t, server: server, output: &bytes.Buffer{}}
 	b.config = Config{Root: root.Dir, Dir: filepath.Join(dir, "data"), Scratch: filepath.Join(dir, "scratch"),
-		Account: account, Env: root.Env, Log: b.said}
+		Account: account, Env: root.Env, Log: b.output}
 	if err := os.Mkdir(b.config.Scratch, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func layFrom(t testing.TB, root *image.Root, name string, d database.Dataset) *b
 func imageOf(t testing.TB, name string) (image.Image, *image.Store) {
 	t.Helper()
 	if name == "mongodb" {
-		store := image.In(hosttest.Kept(t, "images", "../../stack/image"))
+		store := image.In(hosttest.Kept(t, "images", "../../image"))
 		return imagetest.Mongodb(t, store, "../../../tools/ferretdb"), store
 	}
 	recipes := image.Recipes()
@@ -146,8 +146,8 @@ func imageOf(t testing.TB, name string) (image.Image, *image.Store) {
 // rootOf is the root of a database's image.
 func rootOf(t testing.TB, name string) *image.Root {
 	t.Helper()
-	of, store := imageOf(t, name)
-	root, err := store.Root(t.Context(), of, imagetest.Quiet{})
+	built, store := imageOf(t, name)
+	root, err := store.Root(t.Context(), built, imagetest.Quiet{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,16 +176,16 @@ func (b *bed) serveStep(step workload.Step, do func(ctx context.Context, at data
 	b.t.Helper()
 	c := b.config
 	c.Plan = c.Plan.Serving(step)
-	if err := c.serve(b.t.Context(), nil, nil, func(ctx context.Context, at database.Address) error {
-		over := make(chan struct{})
+	if err := c.serve(b.t.Context(), nil, nil, func(ctx context.Context, server database.Address) error {
+		done := make(chan struct{})
 		go func() { // t.Fatal ends it, and the server then
-			defer close(over)
-			do(ctx, at)
+			defer close(done)
+			do(ctx, server)
 		}()
-		<-over
+		<-done
 		return nil
 	}); err != nil {
-		b.t.Fatalf("%v\n%s", err, b.said)
+		b.t.Fatalf("%v\n%s", err, b.output)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestDataIsLaidOutAndServed(t *testing.T) {
 			before := hosttest.Look()
 			b := lay(t, d.name, dataset)
 			if err := Run(t.Context(), b.config); err != nil {
-				t.Fatalf("%v\n%s", err, b.said)
+				t.Fatalf("%v\n%s", err, b.output)
 			}
 			b.serve(func(ctx context.Context, at database.Address) { operations(t, d, b.server.Client(), at) })
 			b.serve(func(ctx context.Context, at database.Address) {
@@ -217,22 +217,24 @@ func TestDataIsLaidOutAndServed(t *testing.T) {
 }
 
 // operations does each kind of operation, and sees what it did.
-func operations(t *testing.T, of known, by database.Client, at database.Address) {
-	config := client.Config{At: at, Options: by.Options, Fields: dataset.Fields, FieldBytes: dataset.FieldBytes}
+func operations(t *testing.T, kind known, clientInfo database.Client, server database.Address) {
+	config := client.Config{
+		At: server, Options: clientInfo.Options, Fields: dataset.Fields, FieldBytes: dataset.FieldBytes,
+	}
 	other := config
 	other.Fields++
-	_, err := client.Dial(t.Context(), by.Name, other)
-	if err == nil || !strings.Contains(err.Error(), "of another dataset") {
+	_, err := client.Dial(t.Context(), clientInfo.Name, other)
+	if err == nil || !strings.Contains(err.Error(), "another dataset") {
 		t.Errorf("another dataset: %v", err)
 	}
-	c, err := client.Dial(t.Context(), by.Name, config)
+	c, err := client.Dial(t.Context(), clientInfo.Name, config)
 	if err != nil {
 		t.Error(err)
 		return
 	}
 	defer func() { _ = c.Close() }()
-	if said, err := c.(client.SettingReader).Setting(t.Context(), of.option[0]); err != nil || said != of.option[2] {
-		t.Errorf("what was set of %v is %q, %v", of.option, said, err)
+	if said, err := c.(client.SettingReader).Setting(t.Context(), kind.option[0]); err != nil || said != kind.option[2] {
+		t.Errorf("what was set of %v is %q, %v", kind.option, said, err)
 	}
 	if v, ok := c.(client.Versioned); !ok || v.Version() == "" {
 		t.Error("it does not say which version it is")
@@ -256,10 +258,10 @@ func operations(t *testing.T, of known, by database.Client, at database.Address)
 		{0, 10, 10}, {dataset.Records - 3, 10, 3}, {dataset.Records, 5, 0},
 	} {
 		found, err := c.Scan(t.Context(), database.Key(nil, s.from), int(s.records), client.AllFields)
-		if of.unordered && found > 0 && found <= int(s.records) && s.from < dataset.Records {
+		if kind.unordered && found > 0 && found <= int(s.records) && s.from < dataset.Records {
 			continue
 		}
-		if err != nil || int64(found) != s.found && !of.unordered {
+		if err != nil || int64(found) != s.found && !kind.unordered {
 			t.Errorf("%d records from %d on: %d, %v", s.records, s.from, found, err)
 		}
 	}
@@ -281,15 +283,15 @@ func operations(t *testing.T, of known, by database.Client, at database.Address)
 		t.Error(err)
 	}
 	want(dataset.Records, client.AllFields, value)
-	var said *client.ServerError
-	if err := c.Insert(t.Context(), database.Key(nil, 8), value); !errors.As(err, &said) && !of.upserts {
+	var refusal *client.ServerError
+	if err := c.Insert(t.Context(), database.Key(nil, 8), value); !errors.As(err, &refusal) && !kind.upserts {
 		t.Errorf("a record that is there: %v", err)
 	}
 	missing := database.Key(nil, dataset.Records+1)
 	if _, err := c.Read(t.Context(), missing, 0); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("a record that is not there: %v", err)
 	}
-	if err := c.Update(t.Context(), missing, 0, odd); !errors.Is(err, client.ErrNotFound) && !of.upserts {
+	if err := c.Update(t.Context(), missing, 0, odd); !errors.Is(err, client.ErrNotFound) && !kind.upserts {
 		t.Errorf("an update of one: %v", err)
 	}
 	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
@@ -307,9 +309,9 @@ func operations(t *testing.T, of known, by database.Client, at database.Address)
 const threads = 4
 
 // mixed is a plan that reads, updates and inserts for a second.
-func mixed(by database.Client, at database.Address) *ycsb.Plan {
+func mixed(clientInfo database.Client, server database.Address) *ycsb.Plan {
 	return &ycsb.Plan{
-		Client: by.Name, Options: by.Options, At: at, Output: "out", Dataset: dataset,
+		Client: clientInfo.Name, Options: clientInfo.Options, At: server, Output: "out", Dataset: dataset,
 		Mix:          ycsb.Mix{ycsb.Read: 0.4, ycsb.Update: 0.4, ycsb.Insert: 0.2},
 		Distribution: ycsb.Zipfian, Threads: threads, Timeout: time.Minute, Seed: 1, Runtime: time.Second,
 	}
@@ -393,14 +395,14 @@ func TestYCSBOnMongodb(t *testing.T) {
 	hosttest.Exclusive(t)
 	b := lay(t, "mongodb", dataset)
 	if err := Run(t.Context(), b.config); err != nil {
-		t.Fatalf("%v\n%s", err, b.said)
+		t.Fatalf("%v\n%s", err, b.output)
 	}
-	b.serve(func(_ context.Context, at database.Address) {
+	b.serve(func(_ context.Context, server database.Address) {
 		records := dataset.Records
 		for _, name := range []string{"A", "B", "C", "D", "E", "F"} {
 			plan := planOf(t, fmt.Sprintf("{workload: %s, records: %d, fields: %d, field-size: %d, threads: %d, "+
 				"database: {mongodb: {}}}", name, records, dataset.Fields, dataset.FieldBytes, threads))
-			plan.At, plan.Options = at, b.server.Client().Options
+			plan.At, plan.Options = server, b.server.Client().Options
 			named("mongodb").agrees(t, plan)
 			records = plan.Dataset.Records
 		}
@@ -431,19 +433,19 @@ func planOf(t *testing.T, text string) *ycsb.Plan {
 }
 
 // openPostgresql opens a database of PostgreSQL.
-func openPostgresql(at database.Address, in string) *sql.DB {
+func openPostgresql(server database.Address, in string) *sql.DB {
 	config, err := pgx.ParseConfig("host=/ sslmode=disable dbname=" + in + " user=" + database.PostgresqlUser)
 	if err != nil {
 		panic(err)
 	}
-	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, at) }
+	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, server) }
 	return stdlib.OpenDB(*config)
 }
 
 // postgresqlCounts are what PostgreSQL counted of its table of records. Reads and updates look
 // into its index.
-func postgresqlCounts(t *testing.T, at database.Address) (c counts) {
-	db := openPostgresql(at, "postgres")
+func postgresqlCounts(t *testing.T, server database.Address) (c counts) {
+	db := openPostgresql(server, "postgres")
 	defer db.Close()
 	// Processes tell what they did when they end.
 	waited := "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
@@ -461,35 +463,35 @@ func postgresqlCounts(t *testing.T, at database.Address) (c counts) {
 }
 
 // cassandraCounts returns Cassandra's counters of its table of records, from its virtual tables.
-func cassandraCounts(t *testing.T, at database.Address) (c counts) {
-	said := func(table string) (count int64) {
+func cassandraCounts(t *testing.T, server database.Address) (c counts) {
+	counter := func(table string) (count int64) {
 		text := "SELECT count FROM system_views." + table + " WHERE keyspace_name = 'plimsoll' AND table_name = 'usertable'"
-		if err := client.AskCassandra(t.Context(), at, text, &count); err != nil {
+		if err := client.AskCassandra(t.Context(), server, text, &count); err != nil {
 			t.Error(err)
 		}
 		return count
 	}
-	return counts{reads: said("local_read_latency"), updates: said("local_write_latency")}
+	return counts{reads: counter("local_read_latency"), updates: counter("local_write_latency")}
 }
 
 // mongodbCounts returns MongoDB's counters of commands.
-func mongodbCounts(t *testing.T, at database.Address) (c counts) {
-	said, err := client.AskMongodb(t.Context(), at, "serverStatus")
+func mongodbCounts(t *testing.T, server database.Address) (c counts) {
+	status, err := client.AskMongodb(t.Context(), server, "serverStatus")
 	if err != nil {
 		t.Error(err)
 		return c
 	}
 	count := func(command string) int64 {
-		total, _ := said.Lookup("metrics", "commands", command, "total").AsInt64OK()
+		total, _ := status.Lookup("metrics", "commands", command, "total").AsInt64OK()
 		return total
 	}
 	return counts{reads: count("find"), updates: count("update"), inserts: count("insert")}
 }
 
 // openMysql opens a database of MySQL or MariaDB.
-func openMysql(at database.Address, in string) *sql.DB {
+func openMysql(server database.Address, in string) *sql.DB {
 	config := mysql.NewConfig()
-	config.User, config.Net, config.Addr, config.DBName = database.MysqlUser, "unix", at.Socket, in
+	config.User, config.Net, config.Addr, config.DBName = database.MysqlUser, "unix", server.Socket, in
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
 		panic(err)
@@ -498,8 +500,8 @@ func openMysql(at database.Address, in string) *sql.DB {
 }
 
 // mysqlCounts returns the counters of statements of MySQL or MariaDB.
-func mysqlCounts(t *testing.T, at database.Address) (c counts) {
-	db := openMysql(at, "")
+func mysqlCounts(t *testing.T, server database.Address) (c counts) {
+	db := openMysql(server, "")
 	defer db.Close()
 	for name, to := range map[string]*int64{"Com_select": &c.reads, "Com_update": &c.updates, "Com_insert": &c.inserts} {
 		if err := db.QueryRowContext(t.Context(), "SHOW GLOBAL STATUS LIKE '"+name+"'").Scan(&name, to); err != nil {
@@ -519,14 +521,14 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 			}
 			b := lay(t, d.name, dataset)
 			if err := Run(t.Context(), b.config); err != nil {
-				t.Fatalf("%v\n%s", err, b.said)
+				t.Fatalf("%v\n%s", err, b.output)
 			}
 			config := client.Config{Options: b.server.Client().Options, Fields: dataset.Fields, FieldBytes: dataset.FieldBytes}
 			acknowledged := dataset.Records
 			c := b.config
 			c.Plan = c.Plan.Serving(b.server.Serve(database.DataDir))
-			err := c.serve(t.Context(), nil, nil, func(ctx context.Context, at database.Address) error {
-				config.At = at
+			err := c.serve(t.Context(), nil, nil, func(ctx context.Context, server database.Address) error {
+				config.At = server
 				db, err := client.Dial(ctx, b.server.Client().Name, config)
 				if err != nil {
 					return err
@@ -546,8 +548,8 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 			if err == nil || acknowledged < dataset.Records+50 {
 				t.Fatalf("%d inserts were acknowledged, and it ends with %v", acknowledged-dataset.Records, err)
 			}
-			b.serve(func(ctx context.Context, at database.Address) {
-				config.At = at
+			b.serve(func(ctx context.Context, server database.Address) {
+				config.At = server
 				db, err := client.Dial(ctx, b.server.Client().Name, config)
 				if err != nil {
 					t.Error(err)
@@ -587,7 +589,7 @@ func TestABadOptionIsNamed(t *testing.T) {
 			if err == nil {
 				t.Fatal("it serves")
 			}
-			said := b.server.Failed(workload.Exit{Code: 1, Stderr: b.said.String()})
+			said := b.server.Failed(workload.Exit{Code: 1, Stderr: b.output.String()})
 			if !strings.Contains(said.Why, "nosuch") || strings.Contains(said.Why, "exited with code") {
 				t.Errorf("it ends with %v, of which is shown %+v", err, said)
 			}

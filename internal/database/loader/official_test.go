@@ -68,10 +68,10 @@ func TestOfficialImages(t *testing.T) {
 			defer root.Release()
 			b := layFrom(t, root, o.name, dataset)
 			if err := Run(t.Context(), b.config); err != nil {
-				t.Fatalf("%v\n%s", err, b.said)
+				t.Fatalf("%v\n%s", err, b.output)
 			}
-			b.serve(func(ctx context.Context, at database.Address) {
-				c, err := client.Dial(ctx, b.server.Client().Name, client.Config{At: at, Options: b.server.Client().Options,
+			b.serve(func(ctx context.Context, server database.Address) {
+				c, err := client.Dial(ctx, b.server.Client().Name, client.Config{At: server, Options: b.server.Client().Options,
 					Fields: dataset.Fields, FieldBytes: dataset.FieldBytes})
 				if err != nil {
 					t.Fatal(err)

@@ -42,8 +42,8 @@ func (c *Config) start(ctx context.Context, in string, argv []string) (*process,
 	}
 	p.cmd = exec.CommandContext(ctx, "/proc/self/exe", InsideCommand, string(text)) //nolint:gosec // this program
 	p.cmd.Dir = "/"
-	said := io.MultiWriter(c.Log, &p.output)
-	p.cmd.Stdout, p.cmd.Stderr = said, said
+	output := io.MultiWriter(c.Log, &p.output)
+	p.cmd.Stdout, p.cmd.Stderr = output, output
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC, Pdeathsig: syscall.SIGKILL, Setsid: true,
 	}
@@ -93,7 +93,7 @@ func (p *process) kill() {
 
 // last keeps the last line that a program said.
 type last struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards text
 	text []byte
 }
 
@@ -113,13 +113,13 @@ func (l *last) Write(b []byte) (int, error) {
 func (l *last) message() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	said := ""
+	message := ""
 	for line := range strings.Lines(string(l.text)) {
 		line = strings.TrimSpace(line)
 		traced := strings.HasPrefix(line, "at ") || strings.HasPrefix(line, "... ") // from where Java called what broke
 		if line != "" && !traced {
-			said = ": " + line
+			message = ": " + line
 		}
 	}
-	return said
+	return message
 }

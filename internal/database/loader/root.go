@@ -3,15 +3,17 @@ package loader
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// ours are the directories of a root that are not the image's.
-var ours = []string{"dev", "proc", "run", "sys", "tmp"}
+// special are the directories of a root that hide the image's own.
+var special = []string{"dev", "proc", "run", "sys", "tmp"}
 
 // devices are the device nodes that programs expect.
 var devices = []string{"null", "zero", "full", "random", "urandom"}
@@ -20,9 +22,12 @@ var devices = []string{"null", "zero", "full", "random", "urandom"}
 const hostname = "localhost"
 
 // enter moves the thread into a new mount and UTS namespace in which dir is the root file system: the image is
-// read-only, and the writable directories of this host are mounted at the given paths. The namespaces end with the
-// thread.
-func enter(dir, image string, writable map[string]string) error {
+// read-only, the writable directories of this host are mounted at the given paths, and files are there with their
+// texts. The namespaces end with the thread.
+//
+// What is Plimsoll's is made while the root is empty, and the image is shown last, where no name is taken. So nothing
+// is made, opened or mounted through a name that an image could have as a link.
+func enter(dir, image string, writable, files map[string]string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_NEWUTS); err != nil {
 		return fmt.Errorf("get namespaces of mounts and of the host's name: %w", err)
 	}
@@ -35,45 +40,58 @@ func enter(dir, image string, writable map[string]string) error {
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID, "mode=0755,size=256m"); err != nil {
 		return fmt.Errorf("mount a tmpfs on %s: %w", dir, err)
 	}
-	if err := errors.Join(programs(dir, image), special(dir)); err != nil {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
 		return err
 	}
-	for inside, from := range writable {
-		at := filepath.Join(dir, inside)
-		err := os.MkdirAll(at, 0o755) //nolint:gosec // another user goes through it
+	defer root.Close()
+	if err := makeSpecial(root); err != nil {
+		return err
+	}
+	for _, inside := range slices.Sorted(maps.Keys(writable)) {
+		err := root.MkdirAll(strings.TrimPrefix(inside, "/"), 0o755)
 		if err == nil {
-			err = bind(from, at, unix.MS_NOSUID|unix.MS_NODEV)
+			err = showDir(unix.AT_FDCWD, writable[inside], filepath.Join(dir, inside), unix.MS_NOSUID|unix.MS_NODEV)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	for _, inside := range slices.Sorted(maps.Keys(files)) {
+		if err := makeFile(root, strings.TrimPrefix(inside, "/"), files[inside], 0o644); err != nil {
+			return err
+		}
+	}
+	return showImage(root, image)
 }
 
-// programs shows what an image has at its top.
-func programs(dir, image string) error {
+// showImage shows the directories and links that an image has at its top.
+func showImage(root *os.Root, image string) error {
+	top, err := unix.Open(image, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: image, Err: err}
+	}
+	defer func() { _ = unix.Close(top) }() // only looked at
 	entries, err := os.ReadDir(image)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		from, at := filepath.Join(image, e.Name()), filepath.Join(dir, e.Name())
-		switch {
-		case slices.Contains(ours, e.Name()):
+		switch name := e.Name(); {
+		case slices.Contains(special, name):
 			continue
 		case e.Type() == os.ModeSymlink:
-			to, err := os.Readlink(from)
+			to, err := os.Readlink(filepath.Join(image, name))
 			if err == nil {
-				err = os.Symlink(to, at)
+				err = root.Symlink(to, name)
 			}
 			if err != nil {
 				return err
 			}
 		case e.IsDir():
-			err := os.Mkdir(at, 0o755) //nolint:gosec // as above
+			err := root.Mkdir(name, 0o755)
 			if err == nil {
-				err = bind(from, at, unix.MS_NOSUID|unix.MS_NODEV|unix.MS_RDONLY)
+				err = showDir(top, name, filepath.Join(root.Name(), name), unix.MS_NOSUID|unix.MS_NODEV|unix.MS_RDONLY)
 			}
 			if err != nil {
 				return err
@@ -83,27 +101,22 @@ func programs(dir, image string) error {
 	return nil
 }
 
-// special makes what no image has. Each program gets a /proc of its own.
-func special(dir string) error {
-	for _, name := range ours {
+// makeSpecial makes the directories and devices that no image has. Each program gets its own /proc.
+func makeSpecial(root *os.Root) error {
+	for _, dir := range append(slices.Clone(special), "dev/shm") {
 		mode := os.FileMode(0o755)
-		if name == "tmp" || name == "run" {
+		if dir == "tmp" || dir == "run" || dir == "dev/shm" {
 			mode = 0o777 | os.ModeSticky
 		}
-		at := filepath.Join(dir, name)
-		if err := errors.Join(os.Mkdir(at, mode), os.Chmod(at, mode)); err != nil {
+		if err := errors.Join(root.Mkdir(dir, 0o700), root.Chmod(dir, mode)); err != nil {
 			return err
 		}
 	}
-	shared := filepath.Join(dir, "dev/shm")
-	if err := errors.Join(os.Mkdir(shared, 0o700), os.Chmod(shared, 0o777|os.ModeSticky)); err != nil {
-		return err
-	}
-	for _, name := range devices {
-		at := filepath.Join(dir, "dev", name)
-		err := os.WriteFile(at, nil, 0o600)
+	for _, device := range devices {
+		target := filepath.Join("dev", device)
+		err := makeFile(root, target, "", 0o600)
 		if err == nil {
-			err = bind(filepath.Join("/dev", name), at, unix.MS_NOSUID)
+			err = bind(filepath.Join("/dev", device), filepath.Join(root.Name(), target), unix.MS_NOSUID)
 		}
 		if err != nil {
 			return err
@@ -112,14 +125,35 @@ func special(dir string) error {
 	return nil
 }
 
-// bind shows a path of the host at another, with these flags.
-func bind(from, at string, flags uintptr) error {
-	err := unix.Mount(from, at, "", unix.MS_BIND, "")
+// makeFile makes a file that is not there yet.
+func makeFile(root *os.Root, name, text string, mode os.FileMode) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// showDir shows a directory of the host at a path: the directory in from at that time, and never what a link in its
+// place leads to. The last word of name alone is not followed.
+func showDir(from int, name, target string, flags uintptr) error {
+	fd, err := unix.Openat(from, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	defer func() { _ = unix.Close(fd) }() // only looked at
+	return bind(fmt.Sprintf("/proc/self/fd/%d", fd), target, flags)
+}
+
+// bind shows a path of the host at a target, with mount flags.
+func bind(from, target string, flags uintptr) error {
+	err := unix.Mount(from, target, "", unix.MS_BIND, "")
 	if err == nil {
-		err = unix.Mount("", at, "", unix.MS_BIND|unix.MS_REMOUNT|flags, "")
+		err = unix.Mount("", target, "", unix.MS_BIND|unix.MS_REMOUNT|flags, "")
 	}
 	if err != nil {
-		return fmt.Errorf("show %s at %s: %w", from, at, err)
+		return fmt.Errorf("show %s at %s: %w", from, target, err)
 	}
 	return nil
 }

@@ -61,24 +61,24 @@ func filterCalls() error {
 
 // callFilter is the filter as a program for the kernel.
 func callFilter(architecture uint32) []unix.SockFilter {
-	load := func(at uint32) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
+	load := func(offset uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 	}
 	jump := func(how uint16, k uint32, yes, no uint8) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_JMP | how | unix.BPF_K, K: k, Jt: yes, Jf: no}
 	}
 	end := func(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k} }
 	fail := func(errno unix.Errno) unix.SockFilter { return end(unix.SECCOMP_RET_ERRNO | uint32(errno)) }
-	all := []unix.SockFilter{
+	filters := []unix.SockFilter{
 		load(architectureAt), jump(unix.BPF_JEQ, architecture, 1, 0), fail(unix.EPERM),
 		load(callAt), jump(unix.BPF_JGE, x32Calls, 0, 1), fail(unix.EPERM),
 		// Its flags are in memory, which no filter reads; libraries take clone where it is not there.
 		jump(unix.BPF_JEQ, unix.SYS_CLONE3, 0, 1), fail(unix.ENOSYS),
 	}
 	for _, call := range refusedCalls {
-		all = append(all, jump(unix.BPF_JEQ, call, 0, 1), fail(unix.EPERM))
+		filters = append(filters, jump(unix.BPF_JEQ, call, 0, 1), fail(unix.EPERM))
 	}
-	return append(all,
+	return append(filters,
 		jump(unix.BPF_JEQ, unix.SYS_CLONE, 0, 3), load(firstArgument),
 		jump(unix.BPF_JSET, newNamespaces, 0, 1), fail(unix.EPERM),
 		end(unix.SECCOMP_RET_ALLOW))

@@ -28,12 +28,12 @@ func TestDataOfAnotherVersion(t *testing.T) {
 		{"mysql", "mariadb", "its data is damaged", func(string) error { return nil }},
 		{"mariadb", "mysql", "another version made its data", func(string) error { return nil }},
 		{"cassandra", "cassandra", "another version made its data", func(dir string) error {
-			all, err := filepath.Glob(filepath.Join(dir, "data/plimsoll/usertable-*/*-big-*"))
-			for _, file := range all {
+			files, err := filepath.Glob(filepath.Join(dir, "data/plimsoll/usertable-*/*-big-*"))
+			for _, file := range files {
 				_, rest, _ := strings.Cut(filepath.Base(file), "-")
 				err = errors.Join(err, os.Rename(file, filepath.Join(filepath.Dir(file), "zz-"+rest)))
 			}
-			if len(all) == 0 {
+			if len(files) == 0 {
 				return errors.New("it has no files")
 			}
 			return err
@@ -45,12 +45,12 @@ func TestDataOfAnotherVersion(t *testing.T) {
 			}
 			b := lay(t, c.data, dataset)
 			if err := Run(t.Context(), b.config); err != nil {
-				t.Fatalf("%v\n%s", err, b.said)
+				t.Fatalf("%v\n%s", err, b.output)
 			}
 			if err := c.make(b.config.Dir); err != nil {
 				t.Fatal(err)
 			}
-			b.said.Reset()
+			b.output.Reset()
 			server, config := b.server, b.config
 			if c.data != c.name {
 				other := lay(t, c.name, dataset)
@@ -61,9 +61,9 @@ func TestDataOfAnotherVersion(t *testing.T) {
 			if err == nil {
 				t.Fatal("it serves")
 			}
-			said := server.Failed(workload.Exit{Code: 1, Stderr: b.said.String()})
-			if !strings.Contains(said.Why, c.says) || said.Remedy == "" {
-				t.Errorf("it ends with %v, of which is shown %+v", err, said)
+			failure := server.Failed(workload.Exit{Code: 1, Stderr: b.output.String()})
+			if !strings.Contains(failure.Why, c.says) || failure.Remedy == "" {
+				t.Errorf("it ends with %v, of which is shown %+v", err, failure)
 			}
 		})
 	}

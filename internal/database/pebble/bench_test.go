@@ -120,14 +120,14 @@ func measure(b *testing.B, r *running, pid int, d database.Dataset, conns int,
 	ctx := context.Background()
 	b.ReportAllocs()
 	b.ResetTimer()
-	server, own := cpuOf(b, pid), ownCPU(b)
+	server, ownBefore := cpuOf(b, pid), ownCPU(b)
 	for i, c := range clients {
 		running.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(i), 1))
 			var key []byte
 			for {
-				at := next.Add(1) - 1
-				if at >= int64(b.N) {
+				operation := next.Add(1) - 1
+				if operation >= int64(b.N) {
 					return
 				}
 				key = database.Key(key[:0], random.Int64N(d.Records))
@@ -136,7 +136,7 @@ func measure(b *testing.B, r *running, pid int, d database.Dataset, conns int,
 					b.Error(err)
 					return
 				}
-				took[at] = time.Since(begin)
+				took[operation] = time.Since(begin)
 			}
 		})
 	}
@@ -145,7 +145,7 @@ func measure(b *testing.B, r *running, pid int, d database.Dataset, conns int,
 	n := float64(b.N)
 	b.ReportMetric(n/b.Elapsed().Seconds(), "ops/s")
 	b.ReportMetric((cpuOf(b, pid)-server).Seconds()*1e6/n, "server-µs/op")
-	b.ReportMetric((ownCPU(b)-own).Seconds()*1e6/n, "client-µs/op")
+	b.ReportMetric((ownCPU(b)-ownBefore).Seconds()*1e6/n, "client-µs/op")
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")

@@ -18,7 +18,7 @@ type lender struct {
 
 	settling sync.Mutex // held while the store is asked, so that it is not closed meanwhile
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows: pebble calls the lender concurrently, of its goroutines
 	db      *pebble.DB // once it is open
 	lent    int64
 	rotated int // number of times that a new memtable followed another

@@ -74,20 +74,20 @@ func TestScansAreInOrder(t *testing.T) {
 		for _, field := range []int{client.AllFields, 1} {
 			values, frames := scanned(t, r, s.from, uint32(s.records), int32(field))
 			want := min(s.records, d.Records+50-s.from)
-			var all []byte
+			var wanted []byte
 			for number := s.from; number < s.from+want; number++ {
 				v := value(d, number)
 				if field >= 0 {
 					v = v[field*300 : field*300+300]
 				}
-				all = append(all, v...)
+				wanted = append(wanted, v...)
 			}
-			if !bytes.Equal(values, all) {
+			if !bytes.Equal(values, wanted) {
 				t.Errorf("%d records from %d on, field %d: %d bytes, which are not those %d", s.records, s.from, field,
-					len(values), len(all))
+					len(values), len(wanted))
 			}
-			if least := len(all) / (128 << 10); frames <= least {
-				t.Errorf("%d bytes came in %d frames", len(all), frames)
+			if least := len(wanted) / (128 << 10); frames <= least {
+				t.Errorf("%d bytes came in %d frames", len(wanted), frames)
 			}
 			n, err := c.Scan(t.Context(), key(s.from), int(s.records), field)
 			if err != nil || int64(n) != want {

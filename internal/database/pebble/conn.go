@@ -166,17 +166,17 @@ func (c *conn) part(record []byte, field int32) []byte {
 	return record[int(field)*n : int(field+1)*n]
 }
 
-// scan sends records as it reads them, some in each frame.
+// scan sends records while it reads them, several in a frame.
 func (c *conn) scan(r *wire.Request) (err error) {
-	it, err := c.server.db.NewIter(nil)
+	iterator, err := c.server.db.NewIter(nil)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, it.Close()) }()
+	defer func() { err = errors.Join(err, iterator.Close()) }()
 	frame, begin := c.beginScanned(r)
 	found := uint32(0)
-	for ok := it.SeekGE(r.Key); ok && found < r.Records; {
-		value, err := it.ValueAndErr()
+	for ok := iterator.SeekGE(r.Key); ok && found < r.Records; {
+		value, err := iterator.ValueAndErr()
 		if err != nil {
 			c.out = c.out[:begin]
 			return err
@@ -190,13 +190,13 @@ func (c *conn) scan(r *wire.Request) (err error) {
 		if len(c.out) >= flushAt {
 			wire.EndScanned(c.out, begin, wire.More, frame)
 			if err := c.flush(); err != nil {
-				return nil // nobody is left to be told
+				return nil // the client is gone
 			}
 			frame, begin = c.beginScanned(r)
 		}
-		ok = it.Next()
+		ok = iterator.Next()
 	}
-	if err := it.Error(); err != nil {
+	if err := iterator.Error(); err != nil {
 		c.out = c.out[:begin]
 		return err
 	}

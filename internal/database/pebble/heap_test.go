@@ -39,16 +39,16 @@ func TestAServerHoldsItsMemoryFromTheBeginning(t *testing.T) {
 	if grown := int64(inUse() - before); grown < params.Cache {
 		t.Errorf("it holds %d bytes more, and its cache will %d", grown, params.Cache)
 	}
-	all, err := db.NewIter(nil)
+	iterator, err := db.NewIter(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for all.First(); all.Valid(); all.Next() { // more than the cache has room for
-		if _, err := all.ValueAndErr(); err != nil {
+	for iterator.First(); iterator.Valid(); iterator.Next() { // more than the cache has room for
+		if _, err := iterator.ValueAndErr(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := all.Close(); err != nil {
+	if err := iterator.Close(); err != nil {
 		t.Fatal(err)
 	}
 	gone := make(chan struct{})

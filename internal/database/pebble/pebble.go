@@ -1,10 +1,17 @@
-// Package pebble is the embedded server: it loads, and serves over a unix socket, a
-// store of cockroachdb/pebble. It touches files and sockets; what it is to an
-// experiment says package database, how it is spoken to says package wire.
+// Package pebble is the embedded server: it loads a store of cockroachdb/pebble, and serves it over a unix socket. It
+// touches files and sockets. Package database describes it to an experiment, package wire its protocol.
 //
-// A server that cannot go on ends, with the reason, since whoever measures it must
-// not take errors for answers: a full or failed device, corrupt data. Pebble itself
-// would try again for ever, or end the process where it stands.
+// Runs compare because these are fixed:
+//
+//   - Reads and scans go through the page cache in blocks of 4 KiB without read-ahead; compactions read ahead.
+//   - Reads start no compaction, and no statistics are gathered: a workload that only reads writes nothing.
+//   - Memory is constant: the block cache and the room of its collector are held from the start, because a growing
+//     heap takes page cache from other processes.
+//   - A record is one value. An update of a field reads and writes the record, as YCSB's binding of RocksDB does;
+//     updates of one record wait for each other. An update of a missing record is refused; an insert does not look.
+//
+// A server that cannot go on ends with the reason: a full or failed device, corrupt data. Pebble itself would try again
+// for ever, or end the process.
 package pebble
 
 import (
@@ -88,12 +95,12 @@ const (
 // openFiles returns the number of files that are kept open, since opening one again reads its index: all of them, if
 // the process may.
 func openFiles() int {
-	const enough, others = 16 << 10, 512
+	const enough, otherFiles = 16 << 10, 512
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > enough+others {
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > enough+otherFiles {
 		return enough
 	}
-	return max(int(limit.Cur)-others, int(limit.Cur)/2)
+	return max(int(limit.Cur)-otherFiles, int(limit.Cur)/2)
 }
 
 // memory bounds the heap: the cache and the memtables live in it, and the collector

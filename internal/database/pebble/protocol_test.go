@@ -165,20 +165,20 @@ func (c *talk) greeted() string {
 	if err != nil {
 		return err.Error() + "\n"
 	}
-	said := fmt.Sprintf("version %d\n", version)
+	text := fmt.Sprintf("version %d\n", version)
 	frame, err := c.in.Next()
 	if err != nil {
-		return said + ended(err)
+		return text + ended(err)
 	}
 	r, err := wire.ParseResponse(frame)
 	if err != nil {
-		return said + err.Error() + "\n"
+		return text + err.Error() + "\n"
 	}
 	h, err := wire.ParseHello(r.Body)
 	if err != nil {
-		return said + err.Error() + "\n"
+		return text + err.Error() + "\n"
 	}
-	return said + fmt.Sprintf("number %d status %d: %d records of %d x %d bytes\n", r.Number, r.Status, h.Records,
+	return text + fmt.Sprintf("number %d status %d: %d records of %d x %d bytes\n", r.Number, r.Status, h.Records,
 		h.Fields, h.FieldBytes)
 }
 

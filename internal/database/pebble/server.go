@@ -124,7 +124,7 @@ type server struct {
 
 	ending  atomic.Bool
 	serving sync.WaitGroup
-	mu      sync.Mutex
+	mu      sync.Mutex // guards conns
 	conns   map[net.Conn]bool
 }
 

@@ -55,14 +55,14 @@ func serve(t testing.TB, dir string, p database.PebbleParams) *running {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- pebble.Serve(ctx, r.config) }()
-	over := false
+	stopped := false
 	r.end = func() error {
-		over = true
+		stopped = true
 		cancel()
 		return <-ended
 	}
 	t.Cleanup(func() {
-		if !over {
+		if !stopped {
 			if err := r.end(); err != nil {
 				t.Errorf("the server ended with: %v", err)
 			}
@@ -76,7 +76,7 @@ func serve(t testing.TB, dir string, p database.PebbleParams) *running {
 		}
 		select {
 		case err := <-ended:
-			over = true
+			stopped = true
 			t.Fatalf("the server ended at once: %v", err)
 		default:
 		}
@@ -133,12 +133,12 @@ func TestServer(t *testing.T) {
 				}
 				mustRead(t, c, 7, 2, value(small, 7)[200:300])
 				other := bytes.Repeat([]byte("x"), 100)
-				all := bytes.Repeat([]byte("y"), 400)
+				record := bytes.Repeat([]byte("y"), 400)
 				ctx := t.Context()
 				for _, err := range []error{
 					c.Update(ctx, key(7), 2, other),
-					c.Update(ctx, key(8), client.AllFields, all),
-					c.Insert(ctx, key(small.Records), all),
+					c.Update(ctx, key(8), client.AllFields, record),
+					c.Insert(ctx, key(small.Records), record),
 				} {
 					if err != nil {
 						t.Fatal(err)
@@ -148,9 +148,9 @@ func TestServer(t *testing.T) {
 				check := func(c client.Client) {
 					t.Helper()
 					mustRead(t, c, 7, client.AllFields, seven)
-					mustRead(t, c, 8, client.AllFields, all)
+					mustRead(t, c, 8, client.AllFields, record)
 					mustRead(t, c, 9, client.AllFields, value(small, 9))
-					mustRead(t, c, small.Records, client.AllFields, all)
+					mustRead(t, c, small.Records, client.AllFields, record)
 					n, err := c.Scan(ctx, key(0), 10000, client.AllFields)
 					if err != nil || int64(n) != small.Records+1 {
 						t.Fatalf("a scan of all finds %d, %v", n, err)

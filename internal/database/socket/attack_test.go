@@ -35,7 +35,7 @@ func TestAttackSocketLink(t *testing.T) {
 	if got := heard(t, database.Address{Socket: host}); got != "the host's" {
 		t.Fatalf("its own socket says %q", got)
 	}
-	for what, plant := range map[string]func() error{
+	for name, plant := range map[string]func() error{
 		"a link": func() error { return os.Symlink(host, hostile) },
 		"a file": func() error { return os.WriteFile(hostile, nil, 0o600) },
 		"a FIFO": func() error { return unix.Mkfifo(hostile, 0o600) },
@@ -46,7 +46,7 @@ func TestAttackSocketLink(t *testing.T) {
 		conn, err := Dial(t.Context(), database.Address{Socket: hostile})
 		if err == nil {
 			_ = conn.Close()
-			t.Errorf("%s is followed", what)
+			t.Errorf("%s is followed", name)
 		}
 		if err := os.Remove(hostile); err != nil {
 			t.Fatal(err)

@@ -25,11 +25,11 @@ func init() { runtime.LockOSThread() }
 // The namespace of this program itself is refused: another server than the one that is meant
 // may answer there.
 func dialIn(ctx context.Context, network string, port int) (net.Conn, error) {
-	there, err := os.Open(network)
+	namespace, err := os.Open(network)
 	if err != nil {
 		return nil, fmt.Errorf("the server's network: %w", err)
 	}
-	defer there.Close()
+	defer namespace.Close()
 	type dialled struct {
 		conn net.Conn
 		err  error
@@ -38,7 +38,7 @@ func dialIn(ctx context.Context, network string, port int) (net.Conn, error) {
 	go func() {
 		var d dialled
 		runtime.LockOSThread()
-		err := inNetwork(there, func() {
+		err := inNetwork(namespace, func() {
 			var dialer net.Dialer
 			d.conn, d.err = dialer.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		})
@@ -63,26 +63,26 @@ type namespaceError struct {
 	stays bool // it did not come back
 }
 
-// inNetwork does something while the thread, which the caller has locked, is in a network namespace.
-func inNetwork(there *os.File, do func()) *namespaceError {
-	own, err := os.Open(ownNetwork)
+// inNetwork calls do while the thread, which the caller has locked, is in a network namespace.
+func inNetwork(namespace *os.File, do func()) *namespaceError {
+	ownNamespace, err := os.Open(ownNetwork)
 	if err != nil {
 		return &namespaceError{why: fmt.Errorf("the network of this program: %w", err)}
 	}
-	defer own.Close()
-	switch same, err := sameFile(own, there); {
+	defer ownNamespace.Close()
+	switch isOwn, err := sameFile(ownNamespace, namespace); {
 	case err != nil:
 		return &namespaceError{why: err}
-	case same:
+	case isOwn:
 		return &namespaceError{
-			why: fmt.Errorf("%s is the network of this program: the server has none of its own", there.Name()),
+			why: fmt.Errorf("%s is the network of this program: the server shares it", namespace.Name()),
 		}
 	}
-	if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWNET); err != nil {
+	if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
 		return &namespaceError{why: fmt.Errorf("enter the server's network: %w", err)}
 	}
 	do()
-	if err := back(own); err != nil {
+	if err := back(ownNamespace); err != nil {
 		return &namespaceError{fmt.Errorf("leave the server's network: %w", err), true}
 	}
 	return nil
@@ -130,14 +130,14 @@ func loopbackUp() error {
 }
 
 // Dial connects to a server.
-func Dial(ctx context.Context, at database.Address) (net.Conn, error) {
+func Dial(ctx context.Context, server database.Address) (net.Conn, error) {
 	switch {
-	case at.Relay.Address != "":
-		return dialRelay(ctx, at.Relay)
-	case at.Socket != "":
-		return dialPath(ctx, at.Socket)
-	case at.Network == "":
-		return nil, fmt.Errorf("%s: which container is not known", at)
+	case server.Relay.Address != "":
+		return dialRelay(ctx, server.Relay)
+	case server.Socket != "":
+		return dialPath(ctx, server.Socket)
+	case server.Network == "":
+		return nil, fmt.Errorf("%s: which container is not known", server)
 	}
-	return dialIn(ctx, at.Network, at.Port)
+	return dialIn(ctx, server.Network, server.Port)
 }

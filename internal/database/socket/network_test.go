@@ -63,29 +63,29 @@ func apart(t *testing.T, words ...string) (all []database.Address) {
 }
 
 // heard is the server's answer to a new connection.
-func heard(t *testing.T, at database.Address) string {
+func heard(t *testing.T, server database.Address) string {
 	t.Helper()
-	conn, err := Dial(t.Context(), at)
+	conn, err := Dial(t.Context(), server)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	said, err := io.ReadAll(conn)
+	answer, err := io.ReadAll(conn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(said)
+	return string(answer)
 }
 
 // networks are the namespaces that threads of this process are in, each once.
 func networks(t *testing.T) map[string]bool {
 	t.Helper()
-	all, err := filepath.Glob("/proc/self/task/*/ns/net")
+	links, err := filepath.Glob("/proc/self/task/*/ns/net")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]bool{}
-	for _, link := range all {
+	for _, link := range links {
 		to, err := os.Readlink(link)
 		if err == nil { // else the thread has ended
 			found[to] = true
@@ -109,13 +109,13 @@ func settled(t *testing.T) {
 func TestServersInNetworksOfTheirOwn(t *testing.T) {
 	hosttest.Exclusive(t)
 	before := hosttest.Look()
-	at := apart(t, "red", "blue")
+	servers := apart(t, "red", "blue")
 	done := make(chan string)
 	for i := range 40 {
 		go func() {
 			for range 5 {
-				if said, want := heard(t, at[i%2]), []string{"red", "blue"}[i%2]; said != want {
-					t.Errorf("%s answers in place of %s", said, want)
+				if answer, want := heard(t, servers[i%2]), []string{"red", "blue"}[i%2]; answer != want {
+					t.Errorf("%s answers in place of %s", answer, want)
 				}
 			}
 			done <- ""
@@ -125,7 +125,7 @@ func TestServersInNetworksOfTheirOwn(t *testing.T) {
 		<-done
 	}
 	settled(t)
-	if conn, err := net.Dial("tcp4", fmt.Sprintf("127.0.0.1:%d", at[0].Port)); err == nil {
+	if conn, err := net.Dial("tcp4", fmt.Sprintf("127.0.0.1:%d", servers[0].Port)); err == nil {
 		t.Error("it answers on this host too")
 		_ = conn.Close()
 	}
@@ -146,9 +146,9 @@ func TestOwnNetworkHasNothingElse(t *testing.T) {
 			return
 		}
 		defer file.Close()
-		all, err := net.Interfaces()
-		if err == nil && (len(all) != 1 || all[0].Name != "lo" || all[0].Flags&net.FlagUp == 0) {
-			err = fmt.Errorf("it has %v", all)
+		interfaces, err := net.Interfaces()
+		if err == nil && (len(interfaces) != 1 || interfaces[0].Name != "lo" || interfaces[0].Flags&net.FlagUp == 0) {
+			err = fmt.Errorf("it has %v", interfaces)
 		}
 		if _, out := net.DialTimeout("tcp4", "192.0.2.1:9", time.Second); !errors.Is(out, syscall.ENETUNREACH) {
 			err = errors.Join(err, fmt.Errorf("the way out: %w", out))
@@ -211,12 +211,12 @@ func TestNetworksThatAreRefused(t *testing.T) {
 // A thread that does not come back from a server's network ends: nothing else runs on it.
 func TestThreadsThatDoNotComeBack(t *testing.T) {
 	hosttest.Exclusive(t)
-	at := apart(t, "red")[0]
+	server := apart(t, "red")[0]
 	usual := back
 	defer func() { back = usual }()
 	back = func(*os.File) error { return unix.EPERM }
 	for range 5 {
-		if _, err := Dial(t.Context(), at); !errors.Is(err, unix.EPERM) {
+		if _, err := Dial(t.Context(), server); !errors.Is(err, unix.EPERM) {
 			t.Errorf("it says %v", err)
 		}
 	}
@@ -226,14 +226,14 @@ func TestThreadsThatDoNotComeBack(t *testing.T) {
 // Dialling ends with its context, also where nobody answers at all.
 func TestDiallingEndsWithItsContext(t *testing.T) {
 	hosttest.Exclusive(t)
-	at := apart(t, "red")[0]
+	server := apart(t, "red")[0]
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Dial(ctx, at); err == nil {
+	if _, err := Dial(ctx, server); err == nil {
 		t.Error("it connects")
 	}
-	at.Port = 1
-	if _, err := Dial(t.Context(), at); !errors.Is(err, unix.ECONNREFUSED) {
+	server.Port = 1
+	if _, err := Dial(t.Context(), server); !errors.Is(err, unix.ECONNREFUSED) {
 		t.Errorf("where nobody listens: %v", err)
 	}
 	settled(t)

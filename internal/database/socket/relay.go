@@ -152,9 +152,9 @@ func answerTo(nonce, key []byte) []byte {
 }
 
 // dialRelay connects to the server behind a relay.
-func dialRelay(ctx context.Context, at database.Relay) (_ net.Conn, failed error) {
+func dialRelay(ctx context.Context, relay database.Relay) (_ net.Conn, failed error) {
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", at.Address)
+	conn, err := d.DialContext(ctx, "tcp", relay.Address)
 	if err != nil {
 		return nil, fmt.Errorf("reach the servers' host: %w", err)
 	}
@@ -165,7 +165,7 @@ func dialRelay(ctx context.Context, at database.Relay) (_ net.Conn, failed error
 	}()
 	undo := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer undo()
-	key, err := hex.DecodeString(string(at.Key))
+	key, err := hex.DecodeString(string(relay.Key))
 	if err != nil {
 		return nil, errors.New("the key of the relay is damaged")
 	}

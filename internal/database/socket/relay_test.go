@@ -37,9 +37,9 @@ func echo(t *testing.T) string {
 	return path
 }
 
-func relayTo(t *testing.T, at database.Address) *Relay {
+func relayTo(t *testing.T, server database.Address) *Relay {
 	t.Helper()
-	r, err := NewRelay(t.Context(), "127.0.0.1", func(ctx context.Context) (net.Conn, error) { return Dial(ctx, at) })
+	r, err := NewRelay(t.Context(), "127.0.0.1", func(ctx context.Context) (net.Conn, error) { return Dial(ctx, server) })
 	if err != nil {
 		t.Fatal(err)
 	}

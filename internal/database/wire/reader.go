@@ -53,12 +53,12 @@ func (r *Reader) length() (int, error) {
 	return int(n), nil
 }
 
-// take returns the next n bytes without the first ones.
-func (r *Reader) take(n, without int) ([]byte, error) {
+// take returns the next n bytes without the first skipped ones.
+func (r *Reader) take(n, skipped int) ([]byte, error) {
 	if err := r.fill(n); err != nil {
 		return nil, err
 	}
-	taken := r.buffer[r.start+without : r.start+n : r.start+n]
+	taken := r.buffer[r.start+skipped : r.start+n : r.start+n]
 	r.start += n
 	return taken, nil
 }

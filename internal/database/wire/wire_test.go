@@ -95,24 +95,24 @@ func arrives(t *testing.T, lines string) string {
 		}
 		p.left = append(p.left, b)
 	}
-	var said strings.Builder
+	var out strings.Builder
 	r := NewReader(&p)
 	for {
 		ready := r.Ready()
 		frame, err := r.Next()
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			fmt.Fprintln(&said, "waits")
+			fmt.Fprintln(&out, "waits")
 		case err != nil:
-			fmt.Fprintln(&said, err)
-			return said.String()
+			fmt.Fprintln(&out, err)
+			return out.String()
 		default:
 			q, err := ParseRequest(frame)
 			if err != nil {
-				fmt.Fprintf(&said, "ready=%v %v\n", ready, err)
+				fmt.Fprintf(&out, "ready=%v %v\n", ready, err)
 				continue
 			}
-			fmt.Fprintf(&said, "ready=%v number=%d op=%d field=%d records=%d key=%q value=%q\n", ready, q.Number, q.Op,
+			fmt.Fprintf(&out, "ready=%v number=%d op=%d field=%d records=%d key=%q value=%q\n", ready, q.Number, q.Op,
 				q.Field, q.Records, q.Key, q.Value)
 		}
 	}

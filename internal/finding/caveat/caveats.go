@@ -4,13 +4,14 @@ package caveat
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/finding/cost"
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
@@ -64,19 +65,24 @@ func Find(v *runview.View) []fact.Finding {
 	say("loop", marked(v, result.MarkLoop), Facts{})
 	say("shared", marked(v, result.MarkShared), Facts{})
 	say("elsewhere", marked(v, result.MarkElsewhere), Facts{})
-	if of := v.Run.Experiment.Clients; of != nil {
-		say("clients", stacksOf(cells, func(c *runview.Cell) bool { return busiestClients(c) != nil }), Facts{Clients: of.Host})
+	if clients := v.Run.Experiment.Clients; clients != nil {
+		say("clients", stacksOf(cells, func(c *runview.Cell) bool { return busiestClients(c) != nil }),
+			Facts{Clients: clients.Host})
 		saturated := func(c *runview.Cell) bool {
 			cpu := busiestClients(c)
 			return cpu != nil && cpu.Busy() > threshold.SaturatedClients
 		}
 		if at := slices.IndexFunc(cells, saturated); at >= 0 {
-			say("clients-saturated", stacksOf(cells, saturated), Facts{Clients: of.Host, ClientCPU: busiestClients(cells[at])})
+			say("clients-saturated", stacksOf(cells, saturated), Facts{Clients: clients.Host,
+				ClientCPU: busiestClients(cells[at])})
 		}
 	}
+	say("cloned", stacksOf(cells, hasClones), Facts{})
 	say("memory", marked(v, result.MarkMemory), Facts{})
-	bottoms, below := sharedBottoms(v)
-	say("system-device", below, Facts{Devices: bottoms})
+	bottoms, affected := sharedBottoms(v)
+	say("system-device", affected, Facts{Devices: bottoms})
+	say("doubted", stacksOf(cells, func(c *runview.Cell) bool { return len(doubts(c)) > 0 }),
+		Facts{Reason: firstOf(doubts(cells...))})
 	say("unchecked", stacksOf(cells, func(c *runview.Cell) bool { return c.Source() == result.SourceUnknown }), Facts{})
 	say("traced", stacksOf(cells, func(c *runview.Cell) bool {
 		return slices.ContainsFunc(c.Trials, func(t *result.Trial) bool { return t.Trace != nil })
@@ -88,33 +94,64 @@ func Find(v *runview.View) []fact.Finding {
 	say("mixed", stacksOf(cells, func(c *runview.Cell) bool {
 		return 0 < c.FromMemory() && c.FromMemory() < len(c.Trials)
 	}), Facts{})
-	few := stacksOf(cells, func(c *runview.Cell) bool { return c.Rates.Nested() && c.Point.N < stats.FewestPairs })
-	say("repeats", few, Facts{Needed: stats.FewestPairs, AllStacks: len(few) == len(v.Stacks) && len(few) > 1})
+	tooFew := stacksOf(cells, func(c *runview.Cell) bool { return c.Rates.Nested() && c.Point.N < stats.FewestPairs })
+	say("repeats", tooFew, Facts{Needed: stats.FewestPairs, AllStacks: len(tooFew) == len(v.Stacks) && len(tooFew) > 1})
 	worst := slices.MaxFunc(cells, func(a, b *runview.Cell) int { return cmp.Compare(spread(a), spread(b)) })
 	say("spread", stacksOf(cells, func(c *runview.Cell) bool { return spread(c) > threshold.WideInterval }),
 		Facts{Widest: &Width{worst.Stack.Name, worst.Workload.Name, spread(worst)}, Allowed: threshold.WideInterval})
 	return out
 }
 
-// busiestClients returns the processors of the clients' machine in the trial in which they were busiest; nil where this
-// host generated the load.
-func busiestClients(c *runview.Cell) (most *result.ClientCPU) {
-	for _, t := range c.Trials {
-		if t.ClientCPU != nil && (most == nil || t.ClientCPU.Busy() > most.Busy()) {
-			most = t.ClientCPU
+// hasClones reports whether servers of a cell began with files that share blocks.
+func hasClones(c *runview.Cell) bool {
+	return slices.ContainsFunc(c.Trials, func(t *result.Trial) bool {
+		return t.Preconditioning != nil && t.Preconditioning.ClonedBytes > 0
+	})
+}
+
+// doubts returns the reasons to doubt measurements that these themselves note, each once, in their order as texts.
+func doubts(cells ...*runview.Cell) (reasons []string) {
+	for _, c := range cells {
+		for _, t := range c.Trials {
+			for _, in := range t.Instances {
+				if in.Measurement != nil {
+					reasons = runview.AddNew(reasons, in.Measurement.Notes...)
+				}
+			}
 		}
 	}
-	return most
+	slices.Sort(reasons)
+	return reasons
+}
+
+// firstOf joins the first few of texts, and counts the rest.
+func firstOf(texts []string) string {
+	const few = 3
+	if more := len(texts) - few; more > 0 {
+		return fmt.Sprintf("%s; and %d more", strings.Join(texts[:few], "; "), more)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// busiestClients returns the processors of the clients' machine in the trial in which they were busiest; nil where this
+// host generated the load.
+func busiestClients(c *runview.Cell) (busiest *result.ClientCPU) {
+	for _, t := range c.Trials {
+		if t.ClientCPU != nil && (busiest == nil || t.ClientCPU.Busy() > busiest.Busy()) {
+			busiest = t.ClientCPU
+		}
+	}
+	return busiest
 }
 
 // standIns are what servers that stand in for others say of themselves, and the workloads that they answered.
-func standIns(run *result.Run) (said, workloads []string) {
+func standIns(run *result.Run) (texts, workloads []string) {
 	for _, w := range run.Workloads {
 		if w.Image.StandsIn() != "" {
-			said, workloads = runview.AddNew(said, w.Image.Version), append(workloads, w.Name)
+			texts, workloads = runview.AddNew(texts, w.Image.Version), append(workloads, w.Name)
 		}
 	}
-	return said, workloads
+	return texts, workloads
 }
 
 // marked names the measured stacks with a mark.
@@ -151,11 +188,11 @@ func watched(c *runview.Cell) bool {
 }
 
 // stacksOf names the stacks with a cell that is so.
-func stacksOf(cells []*runview.Cell, so func(*runview.Cell) bool) []string {
+func stacksOf(cells []*runview.Cell, holds func(*runview.Cell) bool) []string {
 	var out []string
 	for _, c := range cells {
 		switch {
-		case !so(c):
+		case !holds(c):
 		case c.Stack.Name == "": // its tenants stand on their own
 			for _, in := range c.Trials[0].Instances {
 				out = runview.AddNew(out, in.Stack)

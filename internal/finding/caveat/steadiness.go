@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 )
@@ -97,24 +97,24 @@ func preconditioned(c *runview.Cell) result.PreconditioningKind {
 
 // passes returns how often something was written.
 func passes(cells []*runview.Cell, kind result.PreconditioningKind) int {
-	most := 0
+	largest := 0
 	for _, c := range cells {
 		for _, t := range c.Trials {
 			if t.Preconditioning != nil && t.Preconditioning.Kind == kind {
-				most = max(most, t.Preconditioning.Passes)
+				largest = max(largest, t.Preconditioning.Passes)
 			}
 		}
 	}
-	return most
+	return largest
 }
 
 // warming names the trials whose servers may still have got faster.
 func warming(cells []*runview.Cell) (out []fact.Finding) {
 	var stacks, whys []string
-	all, warm := 0, 0
+	trials, warm := 0, 0
 	for _, c := range cells {
 		for _, t := range c.Trials {
-			all++
+			trials++
 			if t.Warming != "" {
 				warm++
 				stacks = runview.AddNew(stacks, c.Stack.Name)
@@ -125,7 +125,7 @@ func warming(cells []*runview.Cell) (out []fact.Finding) {
 	if warm == 0 {
 		return nil
 	}
-	facts := Steady{Undecided: warm, All: all, Reason: strings.Join(whys[:min(3, len(whys))], "; ")}
+	facts := Steady{Undecided: warm, All: trials, Reason: strings.Join(whys[:min(3, len(whys))], "; ")}
 	return []fact.Finding{facts.finding("warming", "warming", stacks)}
 }
 
@@ -133,15 +133,15 @@ func warming(cells []*runview.Cell) (out []fact.Finding) {
 // was known.
 func cutOff(cells []*runview.Cell) (out []fact.Finding) {
 	var stacks, worst []string
-	all, early := 0, 0
+	trials, early := 0, 0
 	for _, c := range cells {
 		for _, t := range c.Trials {
 			switch {
-			case t.Stop == nil:
+			case t.Stop == nil, t.Stop.Reason == result.StopOperations:
 			case t.Stop.Reason == result.StopPrecise:
-				all++
+				trials++
 			default:
-				all, early = all+1, early+1
+				trials, early = trials+1, early+1
 				stacks = runview.AddNew(stacks, c.Stack.Name)
 				worst = runview.AddNew(worst, fmt.Sprintf("%s under %s: %s", c.Stack.Name, c.Workload.Name, t.Stop.Why))
 			}
@@ -150,7 +150,7 @@ func cutOff(cells []*runview.Cell) (out []fact.Finding) {
 	if early == 0 {
 		return nil
 	}
-	facts := Steady{Undecided: early, All: all, Reason: strings.Join(worst[:min(3, len(worst))], "; ")}
+	facts := Steady{Undecided: early, All: trials, Reason: strings.Join(worst[:min(3, len(worst))], "; ")}
 	return []fact.Finding{facts.finding("cut-off", "cut-off", stacks)}
 }
 

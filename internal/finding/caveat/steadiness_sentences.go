@@ -3,7 +3,7 @@ package caveat
 import (
 	"fmt"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/units"
 	"plimsoll/internal/units/plural"
@@ -15,8 +15,8 @@ func (f Steady) finding(id, name string, stacks []string) fact.Finding {
 	return fact.Finding{ID: "steadiness/" + id, Case: name, Kind: fact.KindCaveat, Stacks: stacks, Facts: f, Title: title, Why: why}
 }
 
-// under names a point; stack is "" where the mix names its own.
-func under(stack, workload string) string {
+// pointName names a point; stack is "" where the mix names its own.
+func pointName(stack, workload string) string {
 	if stack == "" {
 		return workload
 	}
@@ -24,7 +24,7 @@ func under(stack, workload string) string {
 }
 
 func (f Steady) say(name string, stacks []string) (title, why string) {
-	all := plural.And(stacks)
+	names := plural.And(stacks)
 	passes := ""
 	if f.Passes > 1 {
 		passes = fmt.Sprintf(" %d times", f.Passes)
@@ -33,19 +33,21 @@ func (f Steady) say(name string, stacks []string) (title, why string) {
 	case "file-written":
 		whose := "each file was"
 		if len(stacks) == 1 {
-			whose = "the file of " + all + " was"
+			whose = "the file of " + names + " was"
 		}
 		return fmt.Sprintf("Before it was measured, %s written whole%s; the device below was not", whose, passes),
 			"No I/O met a hole or an unwritten extent. But a drive with spare blocks left is faster than one that was written twice " +
 				"over, as the SNIA specification asks; that takes a block device, and --precondition snia."
 	case "device-written":
-		return fmt.Sprintf("Before it was measured, the whole device under %s was written%s", all, passes),
+		return fmt.Sprintf("Before it was measured, the whole device under %s was written%s", names, passes),
 			"This is the workload-independent preconditioning of the SNIA specification, which asks for two passes."
 	case "restless":
-		return fmt.Sprintf("%s never became steady under %s, in %d rounds of %s", all, f.Workload, f.Rounds, prose.Seconds(f.Seconds)),
+		return fmt.Sprintf("%s never became steady under %s, in %d rounds of %s", names, f.Workload, f.Rounds,
+				prose.Seconds(f.Seconds)),
 			prose.Sentence(f.Reason) + " Its numbers are of a state that does not last. Give it more or longer rounds."
 	case "settled":
-		return fmt.Sprintf("Steady before it was measured: %s, over a window of five rounds of %s", all, prose.Seconds(f.Seconds)),
+		return fmt.Sprintf("Steady before it was measured: %s, over a window of five rounds of %s", names,
+				prose.Seconds(f.Seconds)),
 			"The best and the worst round of the window differ by at most 20% of their average, and their line rises or falls by at " +
 				"most 10% (SNIA Solid State Storage Performance Test Specification). The report has the plots."
 	case "short":
@@ -66,7 +68,7 @@ func (f Steady) say(name string, stacks []string) (title, why string) {
 			if w.Share > 1 {
 				known = "whose interval is wider than its mean"
 			}
-			title += fmt.Sprintf(": least is known of %s, %s", under(w.Stack, w.Workload), known)
+			title += fmt.Sprintf(": least is known of %s, %s", pointName(w.Stack, w.Workload), known)
 		}
 		return title, fmt.Sprintf("A point is decided once its mean is known within %s, or every comparison with it has its "+
 			"verdict. Time went to what is decided soonest; with a larger --budget, more is decided.", units.Percent(f.Target))

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 )
@@ -121,5 +121,37 @@ func TestSteadiness(t *testing.T) {
 				t.Errorf("%d findings, want %d: %s", len(got), len(test.titles), fmt.Sprint(got))
 			}
 		})
+	}
+}
+
+// Clones are named with the stacks whose servers began with them; a trial that made its operations is not cut off.
+func TestClonesAndOperations(t *testing.T) {
+	for _, cloned := range []int64{0, 1 << 20} {
+		stop := func(reason result.StopReason) func(*result.Trial) {
+			return func(t *result.Trial) {
+				t.Preconditioning = &result.Preconditioning{Kind: result.PreconditionedFile, Passes: 1, Bytes: 1 << 21,
+					ClonedBytes: cloned}
+				t.Stop = &result.Stop{Reason: reason, Why: "why"}
+			}
+		}
+		run := result.Run{Trials: []result.Trial{
+			trialOf(0, "xfs", 900, stop(result.StopOperations)), trialOf(1, "raw", 900, nil),
+		}}
+		found := steadinessOf(run)
+		if f, cut := found["cut-off"]; cut {
+			t.Errorf("a trial that made its operations is cut off: %+v", f)
+		}
+		run.Stacks = []result.Stack{{Name: "raw", Line: "/dev/sdx"}, {Name: "xfs", Line: "/dev/sdx > xfs"}}
+		run.Workloads = []result.Workload{{Name: "RW", Pattern: "randwrite"}}
+		var titles []string
+		for _, f := range Find(runview.New(&run)) {
+			if f.Case == "cloned" {
+				titles = append(titles, f.Title)
+			}
+		}
+		want := "The servers of xfs began with clones of one data set: the drive has it once"
+		if cloned == 0 && len(titles) > 0 || cloned > 0 && (len(titles) != 1 || titles[0] != want) {
+			t.Errorf("of %d cloned bytes is said %q", cloned, titles)
+		}
 	}
 }

@@ -7,10 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 	"plimsoll/internal/units/plural"
 )
 
@@ -67,6 +68,7 @@ type Run struct {
 	Status     result.RunStatus `json:"status"`
 	Trials     int              `json:"trials"` // planned
 	Done       int              `json:"done"`
+	Runs       []string         `json:"runs,omitempty"` // that are pooled, oldest first; none for a run by itself
 }
 
 // Row compares one metric of one stack under one workload.
@@ -78,17 +80,19 @@ type Row struct {
 	Line      string   `json:"line"`
 	Summary   string   `json:"summary,omitempty"` // of the workload
 	Metric    string   `json:"metric"`            // cell.Metric.ID
-	Curve     string   `json:"curve,omitempty"`   // Workload of the row of all numbers of instances, of which this is one
+	Curve     string   `json:"curve,omitempty"`   // Workload of the row that compares all numbers of instances, this one included
 	Points    int      `json:"points,omitempty"`  // numbers of instances in the row of a curve
 	Decides   bool     `json:"decides"`           // the verdict of the comparison counts it
 	Source    string   `json:"source"`            // result.Source of both; unknown when either is
 	Marks     []string `json:"marks,omitempty"`
 	A         Sample   `json:"a"`
 	B         Sample   `json:"b"`
-	Ratio     *float64 `json:"ratio"` // median of B / median of A; nil when there is none
-	Low       *float64 `json:"low"`   // 95% bootstrap interval of Ratio; nil when a trial measured nothing
+	// Ratio is that of the medians, B / A, or of the means of several runs' medians; nil when there is none.
+	Ratio *float64 `json:"ratio"`
+	// Low and High are its 95% interval: bootstrap, or Student's of several runs; nil when a trial measured nothing.
+	Low       *float64 `json:"low"`
 	High      *float64 `json:"high"`
-	P         float64  `json:"p"`          // Mann-Whitney, two-sided, of this row alone
+	P         float64  `json:"p"`          // Mann-Whitney, or Student's t of several runs, two-sided, of this row alone
 	PAdjusted float64  `json:"p_adjusted"` // by Holm, for all rows that decide, or for all that do not
 	Differs   bool     `json:"differs"`    // PAdjusted is below Alpha; otherwise shown as ~
 	Verdict   Verdict  `json:"verdict"`
@@ -104,7 +108,10 @@ type Sample struct {
 	fact.Estimate     // N is of setups, of a curve at all points
 	Trials        int `json:"trials"` // in all of them
 
-	values []float64 // of each setup
+	Runs int `json:"runs,omitempty"` // that are pooled, where there are several on a side
+
+	values []float64       // of each setup
+	runs   map[int]float64 // logarithm of the median of each run, by its number; 0 for a run by itself
 }
 
 // Metrics are those that Compare knows, in the order in which they are shown.
@@ -112,7 +119,7 @@ func Metrics() []runview.Metric {
 	return []runview.Metric{runview.Rate, runview.Bandwidth, runview.P50, runview.P95, runview.P99, runview.P999}
 }
 
-// Runs compares B with A. It accepts runs of any state. Options that make
+// Runs compares B with A, each a run or several that are pooled. It accepts runs of any state. Options that make
 // no sense are the caller's mistake: metrics that it does not know are not
 // compared.
 func Runs(a, b *result.Run, opt Options) Comparison {
@@ -157,13 +164,42 @@ func Runs(a, b *result.Run, opt Options) Comparison {
 		}
 		c.Rows = append(c.Rows, family...)
 	}
+	c.Notes = append(c.Notes, tooFewOperations(pairs, opt)...)
+	if note := c.runsNote(); note != "" && len(c.Rows) > 0 && va.Run.Imported == nil && vb.Run.Imported == nil {
+		c.Notes = append(c.Notes, note)
+	}
 	c.conclude()
 	return c
 }
 
+// tooFewOperations has a note for each percentile that is compared, and of which a setup has too few operations for it to
+// be known.
+func tooFewOperations(pairs []comparedPair, opt Options) (notes []string) {
+	for _, m := range Metrics() {
+		if !opt.Others && !slices.Contains(opt.Metrics, m.ID) {
+			continue
+		}
+		points := 0
+		for _, p := range pairs {
+			if slices.ContainsFunc([]*unit{p.a, p.b}, func(u *unit) bool { return u.cell != nil && !u.cell.Enough(m) }) {
+				points++
+			}
+		}
+		if points > 0 {
+			notes = append(notes, fmt.Sprintf("%s is not known at %s: too few I/Os, as it takes %s in each setup", m.Name,
+				plural.Count(points, "point"), units.Grouped(float64(m.Least()))))
+		}
+	}
+	return notes
+}
+
 func runOf(run *result.Run) Run {
-	return Run{ID: run.ID, Experiment: run.Experiment.Name, Host: run.Environment.Hostname,
+	described := Run{ID: run.ID, Experiment: run.Experiment.Name, Host: run.Environment.Hostname,
 		Started: run.Started, Status: run.Status, Trials: len(run.Trials), Done: run.Done()}
+	for _, pooled := range run.Pooled {
+		described.Runs = append(described.Runs, pooled.ID)
+	}
+	return described
 }
 
 // row measures a pair by one metric. The seed must not depend on which run
@@ -192,6 +228,10 @@ func (p comparedPair) row(m runview.Metric, seed uint64, decides bool) Row {
 	if r.fewest > 0 {
 		r.smallest = stats.SmallestP(r.A.N, r.B.N)
 	}
+	if r.A.several() || r.B.several() {
+		r.judgeRuns()
+		return r
+	}
 	enough := r.fewest >= stats.FewestPairs
 	if iv, ok := ratioInterval(r.B.values, r.A.values, seed); ok && enough {
 		r.Low, r.High = &iv.Low, &iv.High
@@ -205,7 +245,7 @@ func sampleOf(u *unit, m runview.Metric) Sample {
 		return s
 	}
 	taken := u.cell.Sample(m)
-	s.values, s.Trials = taken.Values(), taken.Trials()
+	s.values, s.Trials, s.runs = taken.Values(), taken.Trials(), inRuns(taken)
 	if len(taken) > 0 {
 		s.Estimate = runview.Estimate(s.values)
 	}
@@ -250,14 +290,14 @@ func invertible(ratio float64) bool { return ratio > 1e-300 && ratio < 1e300 }
 // correct adjusts the p values of the rows that have a test, and counts them.
 func correct(rows []Row) int {
 	var ps []float64
-	var at []int
+	var rowOf []int
 	for i, r := range rows {
 		if r.A.N > 0 && r.B.N > 0 {
-			ps, at = append(ps, r.P), append(at, i)
+			ps, rowOf = append(ps, r.P), append(rowOf, i)
 		}
 	}
 	for i, p := range stats.Holm(ps) {
-		rows[at[i]].PAdjusted = p
+		rows[rowOf[i]].PAdjusted = p
 	}
 	return len(ps)
 }

@@ -155,12 +155,13 @@ func resampled(run *result.Run, rng *rand.Rand, n int, speed float64) *result.Ru
 	again.Trials = nil
 	for _, w := range run.Workloads {
 		for _, s := range run.Stacks {
-			of := slices.DeleteFunc(slices.Clone(run.Trials), func(t result.Trial) bool { return t.Stack != s.Name || t.Mix != w.Name })
-			if len(of) == 0 {
+			trials := slices.DeleteFunc(slices.Clone(run.Trials),
+				func(t result.Trial) bool { return t.Stack != s.Name || t.Mix != w.Name })
+			if len(trials) == 0 {
 				continue
 			}
 			for range n {
-				trial := of[rng.IntN(len(of))]
+				trial := trials[rng.IntN(len(trials))]
 				m := trial.Measured().ScaledRates(speed)
 				reads := m.Operation(result.Read)
 				reads.BytesPerSecond *= speed
@@ -274,7 +275,7 @@ func (panics) Fatalf(f string, args ...any) { panic(fmt.Sprintf(f, args...)) }
 // An imported trial without a histogram has the percentiles that fio printed,
 // unless they are of one direction of two.
 func TestComparePrintedPercentiles(t *testing.T) {
-	of := func(ns uint64, writes uint64) *result.Run {
+	runWith := func(ns uint64, writes uint64) *result.Run {
 		run := runtest.Tell(t, "stack raw: loop(size=1GiB)\nworkload RR randread\nRR raw 1000 1000 1000 1000 1000 1000")
 		for i := range run.Trials {
 			m := run.Trials[i].Measured()
@@ -286,10 +287,10 @@ func TestComparePrintedPercentiles(t *testing.T) {
 		return run
 	}
 	opt := Options{Threshold: DefaultThreshold, Alpha: DefaultAlpha, Metrics: []string{"p99"}}
-	if c := Runs(of(100, 0), of(200, 0), opt); c.Verdict != Regression || *c.Rows[0].Ratio != 2 {
+	if c := Runs(runWith(100, 0), runWith(200, 0), opt); c.Verdict != Regression || *c.Rows[0].Ratio != 2 {
 		t.Errorf("%s", tellComparison(c))
 	}
-	if c := Runs(of(100, 5), of(200, 5), opt); c.Verdict != TooFew || c.Rows[0].A.N != 0 {
+	if c := Runs(runWith(100, 5), runWith(200, 5), opt); c.Verdict != TooFew || c.Rows[0].A.N != 0 {
 		t.Errorf("%s", tellComparison(c))
 	}
 }
@@ -307,19 +308,19 @@ func (r Row) ratioText() string {
 
 // Clients on another machine are a difference of two runs.
 func TestCompareClients(t *testing.T) {
-	of := func(c *result.Clients) *result.Run {
+	runWith := func(c *result.Clients) *result.Run {
 		run := runtest.Tell(t, "stack raw: loop(size=1GiB)\nworkload RR randread\nRR raw 1000 1000 1000 1000 1000 1000")
 		run.Experiment.Clients = c
 		return run
 	}
 	opt := Options{Threshold: DefaultThreshold, Alpha: DefaultAlpha}
-	there := &result.Clients{Host: "ssh://bench@client1"}
-	want := Difference{What: "clients", A: "its own host", B: there.Host}
-	got := Runs(of(nil), of(there), opt).Differs
+	clients := &result.Clients{Host: "ssh://bench@client1"}
+	want := Difference{What: "clients", A: "its own host", B: clients.Host}
+	got := Runs(runWith(nil), runWith(clients), opt).Differs
 	if len(got) != 1 || got[0].What != want.What || got[0].A != want.A || got[0].B != want.B {
 		t.Errorf("the runs differ in %+v", got)
 	}
-	if got := Runs(of(there), of(there), opt).Differs; len(got) > 0 {
+	if got := Runs(runWith(clients), runWith(clients), opt).Differs; len(got) > 0 {
 		t.Errorf("equal runs differ in %+v", got)
 	}
 }

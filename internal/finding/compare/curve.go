@@ -14,9 +14,9 @@ import (
 // few setups, which hardly tell anything by themselves, and all of them together tell whether
 // the host carries less than it did: they are judged in one row.
 type curve struct {
-	name  string // what stands for the name of a workload: "C, 1 to 8 instances"
-	pairs []comparedPair
-	few   []comparedPair // points left out, which a side has too few trials of for an interval
+	name   string // what stands for the name of a workload: "C, 1 to 8 instances"
+	pairs  []comparedPair
+	tooFew []comparedPair // points left out, which a side has too few trials of for an interval
 }
 
 // curvesOf returns the curves that the runs have in common, of at least two points. Points that a
@@ -28,16 +28,16 @@ func curvesOf(va, vb *runview.View, pairs []comparedPair) (curves []curve) {
 			c := curve{}
 			var counts []int
 			for _, enough := range []int{stats.FewestPairs, 1} {
-				c.pairs, c.few, counts = nil, nil, nil
+				c.pairs, c.tooFew, counts = nil, nil, nil
 				for i, cell := range a.Cells() {
-					at := slices.IndexFunc(pairs, func(p comparedPair) bool { return p.a.cell == cell })
-					if at < 0 || !slices.Contains(b.Cells(), pairs[at].b.cell) {
+					place := slices.IndexFunc(pairs, func(p comparedPair) bool { return p.a.cell == cell })
+					if place < 0 || !slices.Contains(b.Cells(), pairs[place].b.cell) {
 						continue
 					}
-					if min(len(cell.Rates), len(pairs[at].b.cell.Rates)) >= enough {
-						c.pairs, counts = append(c.pairs, pairs[at]), append(counts, a.Levels[i].Count())
+					if min(len(cell.Rates), len(pairs[place].b.cell.Rates)) >= enough {
+						c.pairs, counts = append(c.pairs, pairs[place]), append(counts, a.Levels[i].Count())
 					} else {
-						c.few = append(c.few, pairs[at])
+						c.tooFew = append(c.tooFew, pairs[place])
 					}
 				}
 				if len(c.pairs) > 1 {
@@ -71,11 +71,13 @@ func rowsOf(m runview.Metric, pairs []comparedPair, curves []curve, seed uint64,
 	begun := map[int]bool{}
 	for _, p := range pairs {
 		row := p.row(m, seed, decides)
-		at := slices.IndexFunc(curves, func(c curve) bool { return slices.Contains(c.pairs, p) || slices.Contains(c.few, p) })
-		if at >= 0 {
-			row.Curve, row.leftOut = curves[at].name, slices.Contains(curves[at].few, p)
-			if !begun[at] {
-				rows, begun[at] = append(rows, curves[at].row(m, seed, decides)), true
+		i := slices.IndexFunc(curves, func(c curve) bool {
+			return slices.Contains(c.pairs, p) || slices.Contains(c.tooFew, p)
+		})
+		if i >= 0 {
+			row.Curve, row.leftOut = curves[i].name, slices.Contains(curves[i].tooFew, p)
+			if !begun[i] {
+				rows, begun[i] = append(rows, curves[i].row(m, seed, decides)), true
 			}
 		}
 		rows = append(rows, row)
@@ -88,6 +90,7 @@ func rowsOf(m runview.Metric, pairs []comparedPair, curves []curve, seed uint64,
 func (c curve) row(m runview.Metric, seed uint64, decides bool) Row {
 	var r Row
 	var a, b [][]float64
+	var runsA, runsB []map[int]float64
 	for i, p := range c.pairs {
 		point := p.row(m, seed, decides)
 		if i == 0 {
@@ -96,6 +99,7 @@ func (c curve) row(m runview.Metric, seed uint64, decides bool) Row {
 			r.Ratio, r.Low, r.High = nil, nil, nil
 		}
 		a, b = append(a, point.A.values), append(b, point.B.values)
+		runsA, runsB = append(runsA, point.A.runs), append(runsB, point.B.runs)
 		r.Points++
 		r.fewest = min(r.fewest, point.fewest)
 		r.A.N, r.B.N = r.A.N+point.A.N, r.B.N+point.B.N
@@ -112,6 +116,10 @@ func (c curve) row(m runview.Metric, seed uint64, decides bool) Row {
 	r.PAdjusted = r.P
 	if ratio := r.B.Median / r.A.Median; invertible(ratio) {
 		r.Ratio = &ratio
+	}
+	if r.A.runs, r.B.runs = together(runsA), together(runsB); r.A.several() || r.B.several() {
+		r.judgeRuns()
+		return r
 	}
 	if iv, ok := ratioOfStrata(b, a, seed); ok && r.fewest >= stats.FewestPairs {
 		r.Low, r.High = &iv.Low, &iv.High

@@ -35,31 +35,31 @@ func nameUnknown(left, right []*unit) {
 
 // onlyHere names the stacks without a line that the other run does not have by
 // the same name.
-func onlyHere(units, others []*unit) []string {
+func onlyHere(units, otherUnits []*unit) []string {
 	var out []string
 	for _, u := range units {
 		namesake := func(o *unit) bool { return o.shape.line == "" && o.stack.Name == u.stack.Name }
-		if u.shape.line == "" && !slices.ContainsFunc(others, namesake) {
+		if u.shape.line == "" && !slices.ContainsFunc(otherUnits, namesake) {
 			out = runview.AddNew(out, u.stack.Name)
 		}
 	}
 	return out
 }
 
-// importRemedy says how an imported unit becomes comparable with one that it may
-// well be like; "" where there is none.
-func importRemedy(u *unit, others []*unit, there string) string {
+// importRemedy says how an imported unit becomes comparable with a unit of the other run that may be the same; "" if
+// there is no such unit.
+func importRemedy(u *unit, otherUnits []*unit, otherRun string) string {
 	if !u.shape.imported || u.shape.table {
 		return ""
 	}
 	sameJobs := func(o *unit) bool { return o.shape.imported && o.shape.line == "" && u.shape.sameWorkload(o.shape) }
-	if u.shape.line == "" && slices.ContainsFunc(others, sameJobs) {
-		return fmt.Sprintf(": its jobs name other files than those of %s, and which stack is which is not known; import both with the same --stack NAME", there)
+	if u.shape.line == "" && slices.ContainsFunc(otherUnits, sameJobs) {
+		return fmt.Sprintf(": its jobs name other files than those of %s, and which stack is which is not known; import both with the same --stack NAME", otherRun)
 	}
-	untold := func(o *unit) bool {
+	optionsUnknown := func(o *unit) bool {
 		return o.shape.imported && u.shape.sameStack(o.shape) && (u.shape.identity == "" || o.shape.identity == "")
 	}
-	if slices.ContainsFunc(others, untold) {
+	if slices.ContainsFunc(otherUnits, optionsUnknown) {
 		return ": the options of its jobs are not known in both runs; import both with the same --workload NAME"
 	}
 	return ""

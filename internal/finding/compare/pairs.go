@@ -12,7 +12,6 @@ import (
 	"plimsoll/internal/result/imports/points"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stack/line"
-	"plimsoll/internal/workload"
 )
 
 // Apart names a workload and stack that was not compared, with the reason.
@@ -161,7 +160,7 @@ func shapeOf(v *runview.View, s *runview.Stack, w result.Workload) shape {
 }
 
 // workloadsOf are those that run in a mix, and how many instances of each; or the one that runs alone.
-func workloadsOf(run *result.Run, w result.Workload) (all []result.Workload, counts []int) {
+func workloadsOf(run *result.Run, w result.Workload) (workloads []result.Workload, counts []int) {
 	m, known := run.Mix(w.Name)
 	if !known {
 		return []result.Workload{w}, []int{1}
@@ -174,16 +173,16 @@ func workloadsOf(run *result.Run, w result.Workload) (all []result.Workload, cou
 		if t.Load != nil { // the workload does not say it
 			runs.Declared = fmt.Sprintf("class: %s\nclients: %d\nthink: %gs\n", runs.Name, t.Load.Clients, t.Load.ThinkSeconds)
 		}
-		all, counts = append(all, runs), append(counts, t.Count)
+		workloads, counts = append(workloads, runs), append(counts, t.Count)
 	}
-	return all, counts
+	return workloads, counts
 }
 
 // declaredOf is what was declared of all that runs in a mix, in one spelling.
 func declaredOf(run *result.Run, w result.Workload) string {
-	var all []string
-	of, counts := workloadsOf(run, w)
-	for i, w := range of {
+	var texts []string
+	workloads, counts := workloadsOf(run, w)
+	for i, w := range workloads {
 		text := strings.TrimSpace(w.Declared)
 		if parameters, _ := parametersOf(w); parameters != nil {
 			if canonical, err := yaml.Marshal(parameters); err == nil {
@@ -193,15 +192,15 @@ func declaredOf(run *result.Run, w result.Workload) string {
 		if counts[i] > 1 {
 			text = fmt.Sprintf("%d of %s", counts[i], text)
 		}
-		all = append(all, text)
+		texts = append(texts, text)
 	}
-	return strings.Join(all, "")
+	return strings.Join(texts, "")
 }
 
 // parametersOf are those that a workload declares, in whatever order: YAML; nil for a user's job file, which stays as it is.
 // Those of the server that it drives are apart: to compare them is what runs are made for.
 func parametersOf(w result.Workload) (parameters map[string]any, server string) {
-	if yaml.Unmarshal([]byte(workload.DeclaredWithUnits(w.Declared)), &parameters) != nil {
+	if yaml.Unmarshal([]byte(w.Declared), &parameters) != nil {
 		return nil, ""
 	}
 	database, ok := parameters["database"].(map[string]any)
@@ -241,37 +240,38 @@ func (h shape) like(o shape) bool {
 	return h.sameStack(o) && h.sameWorkload(o) && h.sameTimes(o) && h.before == o.before && h.traced == o.traced
 }
 
-// alone says why a unit has no partner among those of the other run, by what
-// keeps it from the one that is most like it.
-func alone(u *unit, others []*unit, here, there string) Apart {
-	a := Apart{u.stack.Name, u.workload.Name, here, "only in " + here}
-	for _, o := range others {
+// alone says why a unit has no partner in the other run: what differs from the unit that is most like it.
+func alone(u *unit, otherUnits []*unit, ownRun, otherRun string) Apart {
+	a := Apart{u.stack.Name, u.workload.Name, ownRun, "only in " + ownRun}
+	for _, o := range otherUnits {
 		if u.shape.sameStack(o.shape) && u.shape.sameWorkload(o.shape) && !u.shape.sameTimes(o.shape) {
 			a.Why = fmt.Sprintf("measured for %g s (ramp %g s) in %s, for %g s (ramp %g s) in %s",
-				u.shape.runtime, u.shape.ramp, here, o.shape.runtime, o.shape.ramp, there)
+				u.shape.runtime, u.shape.ramp, ownRun, o.shape.runtime, o.shape.ramp, otherRun)
 			return a
 		}
 		if u.shape.sameStack(o.shape) && u.shape.sameWorkload(o.shape) && u.shape.before != o.shape.before {
-			a.Why = fmt.Sprintf("another preconditioning: %s in %s, %s in %s", cmp.Or(u.shape.before, "none"), here, cmp.Or(o.shape.before, "none"), there)
+			a.Why = fmt.Sprintf("another preconditioning: %s in %s, %s in %s", cmp.Or(u.shape.before, "none"), ownRun,
+				cmp.Or(o.shape.before, "none"), otherRun)
 			return a
 		}
 		if u.shape.sameStack(o.shape) && u.shape.sameWorkload(o.shape) && u.shape.traced != o.shape.traced {
-			which := map[bool]string{true: here, false: there}
+			which := map[bool]string{true: ownRun, false: otherRun}
 			a.Why = fmt.Sprintf("traced in %s and not in %s: tracing costs some of the speed", which[u.shape.traced], which[o.shape.traced])
 			return a
 		}
 	}
-	for _, o := range others {
+	for _, o := range otherUnits {
 		switch {
 		case !u.named(o):
 		case !u.shape.sameStack(o.shape):
-			a.Why = fmt.Sprintf("another stack: %s in %s, %s in %s", cmp.Or(u.shape.line, "unknown"), here, cmp.Or(o.shape.line, "unknown"), there)
+			a.Why = fmt.Sprintf("another stack: %s in %s, %s in %s", cmp.Or(u.shape.line, "unknown"), ownRun,
+				cmp.Or(o.shape.line, "unknown"), otherRun)
 		case !u.shape.sameWorkload(o.shape):
-			a.Why = fmt.Sprintf("another workload: %s in %s, %s in %s", u.shape.text(), here, o.shape.text(), there)
+			a.Why = fmt.Sprintf("another workload: %s in %s, %s in %s", u.shape.text(), ownRun, o.shape.text(), otherRun)
 		}
 	}
-	if alone := "only in " + here; a.Why == alone {
-		a.Why += importRemedy(u, others, there)
+	if alone := "only in " + ownRun; a.Why == alone {
+		a.Why += importRemedy(u, otherUnits, otherRun)
 	}
 	return a
 }

@@ -68,15 +68,16 @@ func rowKey(r Row, inB bool) string {
 func TestCompareIsSymmetric(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, opt := eitherRun.Draw(t, "a"), eitherRun.Draw(t, "b"), anyCompareOptions.Draw(t, "options")
-		there, back := Runs(a, b, opt), Runs(b, a, opt)
-		if len(there.Rows) != len(back.Rows) || len(there.Apart) != len(back.Apart) || len(there.Differs) != len(back.Differs) || there.Family != back.Family {
-			t.Fatalf("there: %s\nback: %s", tellComparison(there), tellComparison(back))
+		forward, back := Runs(a, b, opt), Runs(b, a, opt)
+		if len(forward.Rows) != len(back.Rows) || len(forward.Apart) != len(back.Apart) ||
+			len(forward.Differs) != len(back.Differs) || forward.Family != back.Family {
+			t.Fatalf("there: %s\nback: %s", tellComparison(forward), tellComparison(back))
 		}
 		found := map[string]Row{}
 		for _, r := range back.Rows {
 			found[rowKey(r, true)] = r
 		}
-		for _, r := range there.Rows {
+		for _, r := range forward.Rows {
 			o, ok := found[rowKey(r, false)]
 			if !ok {
 				t.Fatalf("%s is not among %v", r.subject(), slices.Collect(maps.Keys(found)))

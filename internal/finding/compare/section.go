@@ -17,7 +17,7 @@ import (
 
 // Sections returns the differences between the runs, a section for each workload or curve that was compared, those that
 // were not, and warnings.
-func (c Comparison) Sections() (all []*section.Section) {
+func (c Comparison) Sections() (sections []*section.Section) {
 	list := func(title string, warn bool, texts []string) {
 		if len(texts) == 0 {
 			return
@@ -26,28 +26,28 @@ func (c Comparison) Sections() (all []*section.Section) {
 		for _, text := range texts {
 			s.Remarks = append(s.Remarks, section.Remark{Text: text, Warn: warn})
 		}
-		all = append(all, s)
+		sections = append(sections, s)
 	}
 	list("Differs", false, c.differsTexts())
 	for _, under := range grouped(c.Rows, func(r Row) string { return cmp.Or(r.Curve, r.Workload) }) {
-		all = append(all, c.section(under))
+		sections = append(sections, c.section(under))
 	}
 	list("Not compared", true, c.apartTexts())
 	list("Mind", true, c.Notes)
-	return all
+	return sections
 }
 
 // grouped returns what has the same key together, in the order in which keys are first met.
-func grouped[T any](all []T, key func(T) string) (groups [][]T) {
-	at := map[string]int{}
-	for _, one := range all {
-		i, known := at[key(one)]
+func grouped[T any](elements []T, key func(T) string) (groups [][]T) {
+	groupOf := map[string]int{}
+	for _, element := range elements {
+		i, known := groupOf[key(element)]
 		if !known {
 			i = len(groups)
-			at[key(one)] = i
+			groupOf[key(element)] = i
 			groups = append(groups, nil)
 		}
-		groups[i] = append(groups[i], one)
+		groups[i] = append(groups[i], element)
 	}
 	return groups
 }
@@ -75,12 +75,13 @@ func (c Comparison) apartTexts() (texts []string) {
 }
 
 // section has a table for each metric of rows under one workload.
-func (c Comparison) section(under []Row) *section.Section {
-	of := result.Workload{Name: cmp.Or(under[0].Curve, under[0].Workload), Summary: under[0].Summary}
-	s := &section.Section{Title: of.Title()}
+func (c Comparison) section(workloadRows []Row) *section.Section {
+	workload := result.Workload{Name: cmp.Or(workloadRows[0].Curve, workloadRows[0].Workload),
+		Summary: workloadRows[0].Summary}
+	s := &section.Section{Title: workload.Title()}
 	marked := map[string][]string{} // stacks by mark
 	var stacks, order []string
-	for _, r := range under {
+	for _, r := range workloadRows {
 		if slices.Contains(stacks, r.Stack) {
 			continue
 		}
@@ -100,7 +101,7 @@ func (c Comparison) section(under []Row) *section.Section {
 		s.Remarks = append(s.Remarks, section.Remark{Text: text, Warn: true})
 	}
 	for _, m := range Metrics() {
-		rows := slices.DeleteFunc(slices.Clone(under), func(r Row) bool { return r.Metric != m.ID })
+		rows := slices.DeleteFunc(slices.Clone(workloadRows), func(r Row) bool { return r.Metric != m.ID })
 		if len(rows) > 0 {
 			s.Tables = append(s.Tables, c.table(m, rows))
 		}
@@ -123,7 +124,7 @@ func (c Comparison) table(m runview.Metric, rows []Row) section.Table {
 	t.Columns = []section.Column{
 		{Head: "stack", Text: true},
 		{Head: "A"}, {Head: "±", Drop: 3}, {Head: "B"}, {Head: "±", Drop: 4, Means: c.spreadMeans()},
-		{Head: "B / A", Means: fmt.Sprintf("of the medians, and ~ is no significant difference (p below %s)", units.Setting(c.Alpha))},
+		{Head: "B / A", Means: fmt.Sprintf(c.ratioMeans()+", and ~ is no significant difference (p below %s)", units.Setting(c.Alpha))},
 		{Head: "95% interval"},
 		{Head: "p", Drop: 2, Means: c.testMeans()},
 		{Head: "trials", Drop: 1},
@@ -141,7 +142,7 @@ func (c Comparison) table(m runview.Metric, rows []Row) section.Table {
 		}
 		t.Rows = append(t.Rows, section.Row{Warn: r.Verdict == Regression || r.Source == string(result.SourceMemory), Cells: []section.Cell{
 			section.Text(name), r.A.cell(m), r.A.spread(), r.B.cell(m), r.B.spread(), r.ratio(), r.interval(),
-			section.Text(units.P(r.PAdjusted)), section.Text(fmt.Sprintf("%d+%d", r.A.N, r.B.N)),
+			section.Text(units.P(r.PAdjusted)), section.Text(r.sizes()),
 			section.Text(result.Source(r.Source).Words()), section.Text(r.Verdict.word()),
 		}})
 	}
@@ -165,12 +166,25 @@ func (c Comparison) spreadMeans() string {
 		100*coverage)
 }
 
+// severalRuns reports whether a side has pooled runs.
+func (c Comparison) severalRuns() bool { return len(c.A.Runs)+len(c.B.Runs) > 0 }
+
+func (c Comparison) ratioMeans() string {
+	if c.severalRuns() {
+		return "of the means of the runs' medians"
+	}
+	return "of the medians"
+}
+
 func (c Comparison) testMeans() string {
 	means := "Mann-Whitney"
+	if c.severalRuns() {
+		means = "Student's t of runs"
+	}
 	if c.Family > 1 {
 		means += fmt.Sprintf(", corrected by Holm for the %d rows that decide", c.Family)
 	}
-	if slices.ContainsFunc(c.Rows, func(r Row) bool { return r.Points > 0 }) {
+	if slices.ContainsFunc(c.Rows, func(r Row) bool { return r.Points > 0 }) && !c.severalRuns() {
 		means += ", and of a curve of several numbers of instances by ranks within each number, where one number decides only if it is worse by itself"
 	}
 	return means
@@ -213,6 +227,15 @@ func (r Row) interval() section.Cell {
 		return section.Cell{}
 	}
 	return section.Times.Between(*r.Low, *r.High)
+}
+
+// sizes are the setups of both sides: "8+8", or with several runs "24+24 in 3+3".
+func (r Row) sizes() string {
+	text := fmt.Sprintf("%d+%d", r.A.N, r.B.N)
+	if r.A.Runs+r.B.Runs > 0 {
+		text += fmt.Sprintf(" in %d+%d", r.A.Runs, r.B.Runs)
+	}
+	return text
 }
 
 // word is the verdict as a row has it: what is as it was stands back.

@@ -17,38 +17,38 @@ import (
 // decide. A point of a curve does so only where it is worse by itself. What both runs have and could not be compared counts as a row
 // without trials.
 func (c *Comparison) conclude() {
-	by := map[Verdict][]Row{}
+	byVerdict := map[Verdict][]Row{}
 	deciding := 0
 	for _, r := range c.Rows {
 		if r.Decides && (r.Curve == "" || r.Verdict == Regression) {
-			by[r.Verdict] = append(by[r.Verdict], r)
+			byVerdict[r.Verdict] = append(byVerdict[r.Verdict], r)
 			deciding++
 		}
 	}
 	open := slices.DeleteFunc(slices.Clone(c.Apart), func(a Apart) bool { return a.In != inBoth })
 	switch {
-	case len(by[Regression]) > 0:
+	case len(byVerdict[Regression]) > 0:
 		c.Verdict = Regression
-		c.Title = c.worse(by[Regression], deciding)
+		c.Title = c.worse(byVerdict[Regression], deciding)
 	case deciding == 0 && len(open) == 0:
 		c.Verdict = TooFew
-		c.Title = "Nothing to compare: no stack and workload is alike in both runs"
-	case len(by[TooFew]) > 0:
+		c.Title = "Nothing to compare: the runs have no stack with an equal workload in common"
+	case len(byVerdict[TooFew]) > 0:
 		c.Verdict = TooFew
-		c.Title = c.tooFew(by[TooFew], deciding)
+		c.Title = c.tooFew(byVerdict[TooFew], deciding)
 	case len(open) > 0:
 		c.Verdict = TooFew
 		c.Title = fmt.Sprintf("Nothing comparable of %s under %s: %s", open[0].Stack, open[0].Workload, open[0].Why)
 		if len(open) > 1 {
 			c.Title += fmt.Sprintf("; and so %d more", len(open)-1)
 		}
-	case len(by[TooNoisy]) > 0:
+	case len(byVerdict[TooNoisy]) > 0:
 		c.Verdict = TooNoisy
-		c.Title = c.tooNoisy(by[TooNoisy], deciding)
+		c.Title = c.tooNoisy(byVerdict[TooNoisy], deciding)
 	default:
 		c.Verdict = Holds
 		c.Title = fmt.Sprintf("B is no worse than A: no regression beyond %s in %s", units.Setting(c.Threshold), plural.Count(deciding, "row"))
-		if n := len(by[Improvement]); n > 0 {
+		if n := len(byVerdict[Improvement]); n > 0 {
 			c.Title += fmt.Sprintf(", and %d %s better", n, plural.Choose(n, "is", "are"))
 		}
 	}
@@ -58,18 +58,19 @@ func (c *Comparison) conclude() {
 // table.
 func (c *Comparison) worse(found []Row, deciding int) string {
 	worst := slices.MinFunc(found, func(a, b Row) int { return cmp.Compare(a.goodness(), b.goodness()) })
-	what := "has no ratio"
+	change := "has no ratio"
 	if worst.Ratio != nil {
-		what = "rose by " + units.Percent(*worst.Ratio-1)
+		change = "rose by " + units.Percent(*worst.Ratio-1)
 		if *worst.Ratio < 1 {
-			what = "fell by " + units.Percent(1-*worst.Ratio)
+			change = "fell by " + units.Percent(1-*worst.Ratio)
 		}
 	}
-	where := fmt.Sprintf("in 1 of %s", plural.Count(deciding, "row"))
+	position := fmt.Sprintf("in 1 of %s", plural.Count(deciding, "row"))
 	if len(found) > 1 {
-		where = fmt.Sprintf("the worst of %d such in %s", len(found), plural.Count(deciding, "row"))
+		position = fmt.Sprintf("the worst of %d such in %s", len(found), plural.Count(deciding, "row"))
 	}
-	return fmt.Sprintf("B is worse than A: %s %s, beyond the %s allowed, %s", worst.subject(), what, units.Setting(c.Threshold), where)
+	return fmt.Sprintf("B is worse than A: %s %s, beyond the %s allowed, %s", worst.subject(), change,
+		units.Setting(c.Threshold), position)
 }
 
 // tooFew says of the row with the fewest trials what they could show at best.
@@ -79,18 +80,22 @@ func (c *Comparison) tooFew(rows []Row, deciding int) string {
 	if min(least.A.N, least.B.N) == 0 {
 		return fmt.Sprintf("%s%s has %s in A and %d in B", early, least.subject(), plural.Count(least.A.N, "trial"), least.B.N)
 	}
-	few := fmt.Sprintf("%s%s against %d", early, plural.Count(least.A.N, "trial"), least.B.N)
+	if least.A.Runs > 0 && least.A.Runs+least.B.Runs < fewestRuns {
+		return early + least.tooFewRuns()
+	}
+	counts := fmt.Sprintf("%s%s against %d", early, plural.Count(least.A.N, "trial"), least.B.N)
 	if least.Points > 0 {
-		few = fmt.Sprintf("%s%s of some of %s", early, plural.Count(least.fewest, "trial"), least.Workload)
+		counts = fmt.Sprintf("%s%s of some of %s", early, plural.Count(least.fewest, "trial"), least.Workload)
 	}
 	if least.smallest*float64(max(1, c.Family)) < c.Alpha {
-		return fmt.Sprintf("%s have no interval; repeat each %d times or more", few, stats.FewestPairs)
+		return fmt.Sprintf("%s have no interval; repeat each %d times or more", counts, stats.FewestPairs)
 	}
 	together := ""
 	if c.Family > 1 {
 		together = fmt.Sprintf(", where %d rows are judged together", c.Family)
 	}
-	return fmt.Sprintf("%s cannot decide, however far apart they are%s; repeat each %d times", few, together, repeatsFor(max(1, c.Family), c.Alpha))
+	return fmt.Sprintf("%s cannot decide, however far apart they are%s; repeat each %d times", counts, together,
+		repeatsFor(max(1, c.Family), c.Alpha))
 }
 
 // tooNoisy names the widest interval, and what it would take.
@@ -99,6 +104,9 @@ func (c *Comparison) tooNoisy(rows []Row, deciding int) string {
 	text := fmt.Sprintf("Too noisy to say whether B is worse: a regression beyond %s could hide in %d of %s", units.Setting(c.Threshold), len(rows), plural.Count(deciding, "row"))
 	if widest.Low == nil {
 		return fmt.Sprintf("%s; of %s a trial measured nothing", text, widest.subject())
+	}
+	if widest.A.Runs > 0 {
+		return fmt.Sprintf("%s, most of all in %s; more runs of each or a quieter host would show", text, widest.subject())
 	}
 	return fmt.Sprintf("%s, most of all in %s; about %s trials of each, longer ones or a quieter host would show",
 		text, widest.subject(), units.Rate(roundedUp(widest.repeatsAgainstNoise(c.Threshold))))

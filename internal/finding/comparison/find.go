@@ -8,9 +8,8 @@ import (
 	"math"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
@@ -24,13 +23,13 @@ type Facts struct {
 	Only       string `json:"only,omitempty"`    // the one thing that siblings differ in
 	FromMemory bool   `json:"from_memory,omitempty"`
 	// Doubt is why the difference is not taken for real: there are many comparisons,
-	// it is small, noise is as large, or it may be chance; "" for none.
+	// it is small, or it may be chance; "" for none.
 	Doubt string `json:"doubt,omitempty"`
 }
 
-// of is what both rules that compare two stacks find. only is the one thing
+// compared is what both rules that compare two stacks find. only is the one thing
 // that they differ in; "" for the baseline.
-func of(v *runview.View, id string, subject, baseline *runview.Cell, only string) fact.Finding {
+func compared(v *runview.View, id string, subject, baseline *runview.Cell, only string) fact.Finding {
 	f := fact.Finding{
 		ID: id, Case: "comparison", Kind: fact.KindComparison, Workload: subject.Workload.Name,
 		Stacks:   []string{subject.Stack.Name, baseline.Stack.Name},
@@ -69,10 +68,8 @@ func doubtOf(e fact.Effect) string {
 		return ""
 	case e.P < stats.Alpha && e.Adjusted >= stats.Alpha:
 		return "many"
-	case e.P < stats.Alpha && !e.Differs && e.Size() < threshold.Visible:
-		return "small"
 	case e.P < stats.Alpha && !e.Differs:
-		return "noise"
+		return "small"
 	case !e.Differs:
 		return "chance"
 	}
@@ -93,7 +90,7 @@ func Baseline(v *runview.View) []fact.Finding {
 			if len(cells) > 0 {
 				out = append(out, fact.Finding{
 					ID: "baseline/" + name + "/" + w.Name, Case: "no baseline", Kind: fact.KindComparison, Workload: w.Name, Stacks: []string{name},
-					Title: fmt.Sprintf("Nothing can be compared with the baseline: %s has no measurement of %s", name, w.Name),
+					Title: fmt.Sprintf("There is no comparison with the baseline: %s has no measurement of %s", name, w.Name),
 					Why:   "None of its trials finished; the findings on what was not measured say why.",
 				})
 			}
@@ -101,7 +98,7 @@ func Baseline(v *runview.View) []fact.Finding {
 		}
 		for _, c := range cells {
 			if c != baseline {
-				out = append(out, of(v, "baseline/"+c.Stack.Name+"/"+w.Name, c, baseline, ""))
+				out = append(out, compared(v, "baseline/"+c.Stack.Name+"/"+w.Name, c, baseline, ""))
 			}
 		}
 	}
@@ -118,7 +115,7 @@ func Siblings(v *runview.View) []fact.Finding {
 		cells := v.Under(w.Name)
 		for i, a := range cells {
 			for _, b := range cells[i+1:] {
-				what, ok := runview.Difference(a.Stack.Parsed, b.Stack.Parsed)
+				difference, ok := runview.Difference(a.Stack.Parsed, b.Stack.Parsed)
 				if !ok || a.Stack.Name == v.Run.Experiment.Baseline || b.Stack.Name == v.Run.Experiment.Baseline {
 					continue
 				}
@@ -131,7 +128,7 @@ func Siblings(v *runview.View) []fact.Finding {
 					faster, slower = b, a
 				}
 				id := "siblings/" + a.Stack.Name + "/" + b.Stack.Name + "/" + w.Name
-				found = append(found, of(v, id, faster, slower, what))
+				found = append(found, compared(v, id, faster, slower, difference))
 			}
 		}
 		slices.SortStableFunc(found, func(a, b fact.Finding) int { return cmp.Compare(weight(b), weight(a)) })

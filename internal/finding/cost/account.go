@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
@@ -13,16 +13,16 @@ import (
 
 // Account is where the time of an I/O goes: medians over the trials, in ns.
 type Account struct {
-	Total   float64 `json:"total_ns"`
-	Parts   []Part  `json:"parts"`
-	Residue float64 `json:"residue_ns"` // what no part explains; less than nothing where parts take longer than the I/O
+	TotalNS   float64 `json:"total_ns"`
+	Parts     []Part  `json:"parts"`
+	ResidueNS float64 `json:"residue_ns"` // what no part explains; less than nothing where parts take longer than the I/O
 }
 
 // String lists the parts: "user 890 ns, kernel 3.00 µs, device 82.7 µs, residue -1.00 µs".
 func (a Account) String() string {
 	said := joined(a.Parts, ", ")
-	if math.Abs(a.Residue) >= 0.5 {
-		said += ", residue " + prose.Signed(a.Residue)
+	if math.Abs(a.ResidueNS) >= 0.5 {
+		said += ", residue " + prose.Signed(a.ResidueNS)
 	}
 	return said
 }
@@ -31,21 +31,21 @@ func (a Account) String() string {
 type Part struct {
 	Name   string  `json:"name"` // result.PartName
 	NS     float64 `json:"ns"`
-	Halves *Halves `json:"halves,omitempty"` // of the kernel's; nil where the traces do not tell them apart
+	Halves *Halves `json:"halves,omitempty"` // of the kernel's; nil where the traces do not distinguish them
 }
 
 func (p Part) String() string {
 	said := p.Name + " " + prose.Signed(p.NS)
 	if p.Halves != nil {
-		said += fmt.Sprintf(" (%s down, %s back)", prose.Signed(p.Halves.Down), prose.Signed(p.Halves.Back))
+		said += fmt.Sprintf(" (%s down, %s back)", prose.Signed(p.Halves.DownNS), prose.Signed(p.Halves.BackNS))
 	}
 	return said
 }
 
 // Halves are the kernel's part on the way to the block layer, and on the way back, in ns.
 type Halves struct {
-	Down float64 `json:"down_ns"`
-	Back float64 `json:"back_ns"`
+	DownNS float64 `json:"down_ns"`
+	BackNS float64 `json:"back_ns"`
 }
 
 // Accounted is the account of the I/Os of a stack.
@@ -67,10 +67,10 @@ func (a Accounted) String() string {
 
 // PartsOf returns where the time of a cell's I/Os goes, as remarks; none when no
 // trace tells. under is the workload, where it has to be named.
-func PartsOf(c *runview.Cell, under string) (out []fact.Remark) {
+func PartsOf(c *runview.Cell, workload string) (out []fact.Remark) {
 	for _, d := range Directions {
 		if s := SpanOf(c, d).Parted(); s != nil {
-			facts := Accounted{Direction: d.Noun, Stack: c.Stack.Name, Under: under, Account: s.account()}
+			facts := Accounted{Direction: d.Noun, Stack: c.Stack.Name, Under: workload, Account: s.account()}
 			out = append(out, fact.Remark{Case: "accounted", Facts: facts})
 		}
 	}
@@ -78,11 +78,11 @@ func PartsOf(c *runview.Cell, under string) (out []fact.Remark) {
 }
 
 func (s *span) account() Account {
-	a := Account{Total: s.median(totalLatency), Residue: s.residue()}
+	a := Account{TotalNS: s.median(totalLatency), ResidueNS: s.residue()}
 	for _, p := range s.pieces(false) {
-		part := Part{Name: p.name, NS: s.median(p.of)}
+		part := Part{Name: p.name, NS: s.median(p.time)}
 		if p.name == string(result.PartKernel) && s.halved() {
-			part.Halves = &Halves{Down: s.median(kernelDown.of), Back: s.median(kernelBack.of)}
+			part.Halves = &Halves{DownNS: s.median(kernelDown.time), BackNS: s.median(kernelBack.time)}
 		}
 		a.Parts = append(a.Parts, part)
 	}
@@ -99,21 +99,21 @@ type Unclosed struct {
 	NS        float64 `json:"ns"`      // of the residue, or of the part
 	Share     float64 `json:"share"`   // of the latency, without a sign
 	Tolerance float64 `json:"tolerance"`
-	Total     float64 `json:"total_ns"`
+	TotalNS   float64 `json:"total_ns"`
 }
 
 // Unclosed returns how the parts do not close.
 func (s *span) Unclosed() Unclosed {
 	u := Unclosed{
 		Stack: s.Stack.Name, Workload: s.Workload.Name, Direction: s.Noun,
-		Tolerance: s.tolerance(), Total: s.median(totalLatency),
+		Tolerance: s.tolerance(), TotalNS: s.median(totalLatency),
 	}
 	u.NS = s.residue()
-	u.Residue = math.Abs(u.NS) > u.Tolerance*u.Total
+	u.Residue = math.Abs(u.NS) > u.Tolerance*u.TotalNS
 	if !u.Residue {
 		u.NS = s.negative()
 	}
-	u.Share = math.Abs(u.NS / u.Total)
+	u.Share = math.Abs(u.NS / u.TotalNS)
 	return u
 }
 
@@ -124,5 +124,5 @@ func (u Unclosed) String() string {
 			prose.One(u.Direction), units.Percent(u.Share), units.Percent(u.Tolerance))
 	}
 	return fmt.Sprintf("one is %s of %s that takes %s, so that others are not about the same time, as where the application "+
-		"calls fsync", prose.Signed(u.NS), prose.One(u.Direction), units.Latency(u.Total))
+		"calls fsync", prose.Signed(u.NS), prose.One(u.Direction), units.Latency(u.TotalNS))
 }

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
@@ -23,7 +23,7 @@ type Amplified struct {
 	Counted   []Counted `json:"counted,omitempty"` // by the devices, top first; of writes only
 	Bottom    *Counted  `json:"bottom,omitempty"`  // the device that holds the bytes
 	Small     bool      `json:"small,omitempty"`   // it writes more often than fio, and about as many bytes
-	Charged   *Charged  `json:"charged,omitempty"` // by traces; nil where none tells
+	Charged   *Charged  `json:"charged,omitempty"` // by traces; nil where none shows it
 }
 
 // Counted are the writes of devices for each write, and each byte, of fio.
@@ -131,14 +131,14 @@ type DeviceWrites struct {
 // WritesPerWrite returns medians over the trials of a cell for each place, top
 // first.
 func WritesPerWrite(c *runview.Cell) []DeviceWrites {
-	at := map[place][]DeviceWrites{}
+	byPlace := map[place][]DeviceWrites{}
 	for _, t := range c.Trials {
 		for p, w := range writesIn(t) {
-			at[p] = append(at[p], w)
+			byPlace[p] = append(byPlace[p], w)
 		}
 	}
 	var out []DeviceWrites
-	for p, trials := range at {
+	for p, trials := range byPlace {
 		median := DeviceWrites{place: p}
 		var ios, bytes []float64
 		for _, w := range trials {
@@ -195,27 +195,28 @@ func Below(c *runview.Cell) bool {
 
 // title says how much more devices do than fio.
 func (a *Amplified) title(c *runview.Cell, devices []string, ios, bytes float64) string {
-	who := plural.And(devices)
+	subject := plural.And(devices)
 	if len(devices) == 0 {
-		who = "its device"
+		subject = "its device"
 	}
-	return fmt.Sprintf("%s makes %s %s %sx as often and %sx as much as fio does: %s", c.Stack.Name, who,
+	return fmt.Sprintf("%s makes %s %s %sx as often and %sx as much as fio does: %s", c.Stack.Name, subject,
 		strings.TrimSuffix(a.Direction, "s"), units.Times(ios), units.Times(bytes), c.Workload.Name)
 }
 
 func (a *Amplified) why() string {
-	var said []string
+	var sentences []string
 	if len(a.Counted) > 0 {
-		said = append(said, "Per write and byte of fio, in the median of the trials: "+joined(a.Counted, ", ")+".")
+		sentences = append(sentences, "Per write and byte of fio, in the median of the trials: "+joined(a.Counted, ", ")+".")
 	}
 	if a.Small {
-		said = append(said, "The bytes are about fio's own, so these are flushes, small metadata writes, or fio's writes split into "+
+		sentences = append(sentences, "The bytes are about fio's own, so these are flushes, small metadata writes, or "+
+			"fio's writes split into "+
 			"smaller ones.")
 	}
 	if a.Charged != nil {
-		said = append(said, a.Charged.traced(a.Direction))
+		sentences = append(sentences, a.Charged.traced(a.Direction))
 	}
-	return strings.Join(said, " ")
+	return strings.Join(sentences, " ")
 }
 
 // String says what devices wrote.
@@ -226,18 +227,20 @@ func (c Counted) String() string {
 // traced says what devices served, and for whom.
 func (c *Charged) traced(direction string) string {
 	factor := func(e fact.Estimate) string { return prose.Estimate("factor", e) }
-	said := fmt.Sprintf("Traced: %s as many %s as the application's, and %s as many bytes, all charged to it", factor(c.Own),
+	text := fmt.Sprintf("Traced: %s as many %s as the application's, and %s as many bytes, all charged to it",
+		factor(c.Own),
 		direction, factor(c.OwnBytes))
 	if len(c.Devices) > 0 {
-		said = fmt.Sprintf("Traced at %s: %s as many %s as the application's, and %s as many bytes; %s and %s are charged to the "+
+		text = fmt.Sprintf("Traced at %s: %s as many %s as the application's, and %s as many bytes; %s and %s are charged "+
+			"to the "+
 			"application", plural.And(c.Devices), factor(c.All), direction, factor(c.AllBytes), factor(c.Own), factor(c.OwnBytes))
 	}
 	if len(c.Others) > 0 {
-		said += ", " + plural.List(c.Others, func(o Other) string { return units.Times(o.PerIO) + "x to " + o.Owner })
+		text += ", " + plural.List(c.Others, func(o Other) string { return units.Times(o.PerIO) + "x to " + o.Owner })
 	}
-	said += "."
+	text += "."
 	if u := c.Uncopied; u != nil {
-		said += fmt.Sprintf(" Without copy-on-write, on %s, it is %s and %s.", u.Stack, factor(u.All), factor(u.AllBytes))
+		text += fmt.Sprintf(" Without copy-on-write, on %s, it is %s and %s.", u.Stack, factor(u.All), factor(u.AllBytes))
 	}
-	return said
+	return text
 }

@@ -3,7 +3,7 @@ package cost
 import (
 	"testing"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 )

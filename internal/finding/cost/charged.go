@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stack/line"
@@ -17,13 +17,13 @@ import (
 // of the application, and for whom. Values are of each trial.
 type charged struct {
 	*span
-	op            string // as result.Served has it
-	own, ownBytes []float64
-	all, allBytes []float64    // others' included
-	others        []Other      // by requests
-	names         []string     // of the devices
-	uncopied      *charged     // of the stack that only lacks copy-on-write; nil for none
-	effect        *fact.Effect // against it
+	op                    string // as result.Served has it
+	ownRequests, ownBytes []float64
+	requests, allBytes    []float64    // others' included
+	owners                []Other      // by requests
+	names                 []string     // of the devices
+	uncopied              *charged     // of the stack that only lacks copy-on-write; nil for none
+	effect                *fact.Effect // against it
 }
 
 // attributed returns who made the device work in one direction; nil where no
@@ -38,7 +38,7 @@ func attributed(v *runview.View, c *runview.Cell, d Direction) *charged {
 		if other := v.Cell(twin.Name, c.Workload.Name); other != nil && SpanOf(other, d) != nil {
 			a.uncopied = newCharged(SpanOf(other, d))
 			e, ok := v.Effect("device writes per write", c.Stack.Name, twin.Name,
-				a.sampleOf(a.all), a.uncopied.sampleOf(a.uncopied.all))
+				a.sampleOf(a.requests), a.uncopied.sampleOf(a.uncopied.requests))
 			if ok {
 				a.effect = &e
 			}
@@ -52,8 +52,8 @@ func newCharged(s *span) *charged {
 	perOwner := map[string][]float64{}
 	for i, t := range s.Trials {
 		b := t.Parts
-		own, bytes := b.PerIO, b.BytesPerIO*float64(b.IOs)/float64(max(1, b.Bytes))
-		a.own, a.ownBytes = append(a.own, own), append(a.ownBytes, bytes)
+		perRequest, bytes := b.PerIO, b.BytesPerIO*float64(b.IOs)/float64(max(1, b.Bytes))
+		a.ownRequests, a.ownBytes = append(a.ownRequests, perRequest), append(a.ownBytes, bytes)
 		upper, ios := t.uppermost(a.op)
 		for _, r := range upper {
 			a.names = runview.AddNew(a.names, r.Device)
@@ -61,19 +61,19 @@ func newCharged(s *span) *charged {
 				continue
 			}
 			perIO := float64(r.Requests) / ios
-			own, bytes = own+perIO, bytes+float64(r.Bytes)/ios*float64(b.IOs)/float64(max(1, b.Bytes))
+			perRequest, bytes = perRequest+perIO, bytes+float64(r.Bytes)/ios*float64(b.IOs)/float64(max(1, b.Bytes))
 			name := family(r.Owner)
 			if perOwner[name] == nil {
 				perOwner[name] = make([]float64, len(s.Trials))
 			}
 			perOwner[name][i] += perIO
 		}
-		a.all, a.allBytes = append(a.all, own), append(a.allBytes, bytes)
+		a.requests, a.allBytes = append(a.requests, perRequest), append(a.allBytes, bytes)
 	}
 	for name, values := range perOwner {
-		a.others = append(a.others, Other{name, stats.Median(values)})
+		a.owners = append(a.owners, Other{name, stats.Median(values)})
 	}
-	slices.SortFunc(a.others, func(x, y Other) int {
+	slices.SortFunc(a.owners, func(x, y Other) int {
 		return cmp.Or(cmp.Compare(y.PerIO, x.PerIO), strings.Compare(x.Owner, y.Owner))
 	})
 	slices.Sort(a.names)
@@ -106,14 +106,14 @@ func (t tracedTrial) uppermost(op string) (requests []result.Served, ios float64
 		return depth[r.Device] != least
 	})
 	ios = float64(t.Parts.IOs)
-	own := uint64(0)
+	ownRequests := uint64(0)
 	for _, r := range requests {
 		if r.Application && r.Op == op {
-			own += r.Requests
+			ownRequests += r.Requests
 		}
 	}
-	if own > 0 && t.Parts.PerIO > 0 {
-		ios = max(ios, float64(own)/t.Parts.PerIO)
+	if ownRequests > 0 && t.Parts.PerIO > 0 {
+		ios = max(ios, float64(ownRequests)/t.Parts.PerIO)
 	}
 	return requests, ios
 }
@@ -136,7 +136,7 @@ func family(owner string) string {
 }
 
 func (a *charged) amplified() bool {
-	return stats.Median(a.all) > threshold.Amplification || stats.Median(a.allBytes) > threshold.Amplification
+	return stats.Median(a.requests) > threshold.Amplification || stats.Median(a.allBytes) > threshold.Amplification
 }
 
 // mostOthers is how many of those that had the device served, beside fio, are named.
@@ -145,17 +145,17 @@ const mostOthers = 3
 // facts are who made the device work.
 func (a *charged) facts() *Charged {
 	c := &Charged{
-		Devices: a.names, All: runview.Estimate(a.all), AllBytes: runview.Estimate(a.allBytes),
-		Own: runview.Estimate(a.own), OwnBytes: runview.Estimate(a.ownBytes),
+		Devices: a.names, All: runview.Estimate(a.requests), AllBytes: runview.Estimate(a.allBytes),
+		Own: runview.Estimate(a.ownRequests), OwnBytes: runview.Estimate(a.ownBytes),
 	}
-	for i, o := range a.others {
+	for i, o := range a.owners {
 		if o.PerIO < threshold.NamedRequests || i == mostOthers {
 			break
 		}
 		c.Others = append(c.Others, o)
 	}
 	if u := a.uncopied; u != nil {
-		c.Uncopied = &Uncopied{u.Stack.Name, runview.Estimate(u.all), runview.Estimate(u.allBytes)}
+		c.Uncopied = &Uncopied{u.Stack.Name, runview.Estimate(u.requests), runview.Estimate(u.allBytes)}
 	}
 	return c
 }
@@ -168,10 +168,10 @@ func (a *charged) finding() fact.Finding {
 		id += "/reads"
 	}
 	facts := &Amplified{Direction: a.Noun, Charged: a.facts()}
-	all, bytes := facts.Charged.All.Median, facts.Charged.AllBytes.Median
+	requests, bytes := facts.Charged.All.Median, facts.Charged.AllBytes.Median
 	f := fact.Finding{
 		ID: id, Case: "charged", Kind: fact.KindCaveat, Workload: a.Workload.Name, Stacks: []string{a.Stack.Name},
-		Facts: facts, Title: facts.title(a.Cell, a.names, all, bytes), Why: facts.why(),
+		Facts: facts, Title: facts.title(a.Cell, a.names, requests, bytes), Why: facts.why(),
 		Effect: a.effect, Evidence: runview.Points(a.Cell), Caveats: marksOf(a.span),
 	}
 	remark(&f, tracedCaveats(a.span))

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
@@ -17,27 +17,27 @@ import (
 
 // Contention is how the time between system call and block layer goes with the jobs.
 type Contention struct {
-	Direction string   `json:"direction"`    // reads, writes
-	Alone     bool     `json:"alone"`        // that time is told from the way back
-	View      bool     `json:"view"`         // something stands on the file system
-	Levels    []Waited `json:"levels"`       // by jobs, ascending
-	Device    float64  `json:"device_ratio"` // of what the device takes with the most jobs to that with the fewest
-	Steady    bool     `json:"steady"`       // which is about as long
-	Bare      *Bare    `json:"bare,omitempty"`
+	Direction   string   `json:"direction"`    // reads, writes
+	Alone       bool     `json:"alone"`        // that time is known apart from the way back
+	View        bool     `json:"view"`         // something stands on the file system
+	Levels      []Waited `json:"levels"`       // by jobs, ascending
+	DeviceRatio float64  `json:"device_ratio"` // of what the device takes with the most jobs to that with the fewest
+	Steady      bool     `json:"steady"`       // which is about as long
+	Bare        *Bare    `json:"bare,omitempty"`
 }
 
 // Waited is the part of an I/O's latency before the block layer, and that in the device.
 type Waited struct {
 	Level    LoadLevel `json:"level"`
-	Before   float64   `json:"before_ns"`
-	OnDevice float64   `json:"device_ns"`
+	BeforeNS float64   `json:"before_ns"`
+	DeviceNS float64   `json:"device_ns"`
 }
 
 // Bare is the same time without a file system.
 type Bare struct {
 	Stack string  `json:"stack"`
-	Low   float64 `json:"low_ns"` // with the fewest jobs
-	Top   float64 `json:"top_ns"` // with the most
+	LowNS float64 `json:"low_ns"` // with the fewest jobs
+	TopNS float64 `json:"top_ns"` // with the most
 }
 
 // Fewest is the level with the fewest jobs.
@@ -47,7 +47,7 @@ func (c Contention) Fewest() Waited { return c.Levels[0] }
 func (c Contention) Most() Waited { return c.Levels[len(c.Levels)-1] }
 
 // Slower is how much longer the device takes with the most jobs, in ns.
-func (c Contention) Slower() float64 { return c.Most().OnDevice - c.Fewest().OnDevice }
+func (c Contention) Slower() float64 { return c.Most().DeviceNS - c.Fewest().DeviceNS }
 
 // Shared is how many jobs share how many processors.
 type Shared struct {
@@ -60,7 +60,7 @@ type Shared struct {
 // jobs, while that of the device does not.
 func Contended(v *runview.View) []fact.Finding {
 	var out []fact.Finding
-	told := map[string]bool{}
+	contended := map[string]bool{}
 	jobs := func(l fio.Load) int { return l.Jobs }
 	for _, alike := range []func(fio.Load) fio.Load{
 		func(l fio.Load) fio.Load { l.Jobs = 0; return l },
@@ -70,8 +70,8 @@ func Contended(v *runview.View) []fact.Finding {
 			for _, d := range Directions {
 				for _, s := range v.Stacks {
 					f := contentionOf(v, s, d, g)
-					if f != nil && !told[f.ID] {
-						told[f.ID] = true
+					if f != nil && !contended[f.ID] {
+						contended[f.ID] = true
 						out = append(out, *f)
 					}
 				}
@@ -114,7 +114,7 @@ func contentionOf(v *runview.View, s *runview.Stack, d Direction, g loads) *fact
 		return nil // the way back is in it too, and grows with the depth
 	}
 	top := spans[len(spans)-1]
-	device := waitsOf(v, each(spans, DeviceTime))
+	device := waitsOf(v, timesOf(spans, DeviceTime))
 	gained := before.top - before.low
 	steady := device.ratio.Ratio <= threshold.SteadyDevice
 	switch {
@@ -125,7 +125,7 @@ func contentionOf(v *runview.View, s *runview.Stack, d Direction, g loads) *fact
 	case !device.known || !steady && device.top-device.low > threshold.DeviceGain*gained:
 		return nil
 	}
-	facts := Contention{Direction: d.Noun, Alone: alone, Device: device.ratio.Ratio, Steady: steady}
+	facts := Contention{Direction: d.Noun, Alone: alone, DeviceRatio: device.ratio.Ratio, Steady: steady}
 	_, _, view := runview.Split(s.Parsed)
 	facts.View = view != nil
 	if bare, bareSpans := bareBeneath(v, s, d, levels); bare != nil {
@@ -166,7 +166,7 @@ func levelsOf(v *runview.View, s *runview.Stack, d Direction, g loads) (levels l
 
 func waitsBefore(v *runview.View, spans []*span) (w waits, alone bool) {
 	alone = true
-	return waitsOf(v, each(spans, func(b *result.Breakdown) float64 {
+	return waitsOf(v, timesOf(spans, func(b *result.Breakdown) float64 {
 		ns, only := beforeBlockLayer(b)
 		alone = alone && only
 		return ns
@@ -180,33 +180,33 @@ func bareBeneath(v *runview.View, s *runview.Stack, d Direction, levels loads) (
 	if device == nil {
 		return nil, nil
 	}
-	same, spans := levelsOf(v, device, d, levels)
-	if !slices.Equal(same, levels) {
+	bareLevels, spans := levelsOf(v, device, d, levels)
+	if !slices.Equal(bareLevels, levels) {
 		return nil, nil
 	}
 	w, _ := waitsBefore(v, spans)
 	return &w, spans
 }
 
-func each(spans []*span, of func(*result.Breakdown) float64) (out [][]float64) {
+func timesOf(spans []*span, time func(*result.Breakdown) float64) (out [][]float64) {
 	for _, s := range spans {
-		out = append(out, s.Values(of))
+		out = append(out, s.Values(time))
 	}
 	return out
 }
 
 func (c Contention) title(stack, workload string) string {
-	where, meanwhile := "the file system", "no longer"
+	place, meanwhile := "the file system", "no longer"
 	if c.View {
-		where += ", or what stands on it"
+		place += ", or what stands on it"
 	}
 	if !c.Steady {
 		meanwhile = units.Latency(c.Slower()) + " longer"
 	}
 	few, most := c.Fewest(), c.Most()
 	return fmt.Sprintf("%s of %s on %s wait in %s: %s before the block layer with %s, %s with %s, while the device takes %s",
-		prose.Capital(c.Direction), workload, stack, where, units.Latency(few.Before), plural.Count(few.Level.Jobs, "job"),
-		units.Latency(most.Before), plural.Count(most.Level.Jobs, "job"), meanwhile)
+		prose.Capital(c.Direction), workload, stack, place, units.Latency(few.BeforeNS), plural.Count(few.Level.Jobs, "job"),
+		units.Latency(most.BeforeNS), plural.Count(most.Level.Jobs, "job"), meanwhile)
 }
 
 func (c Contention) why(e fact.Effect) string {
@@ -214,21 +214,22 @@ func (c Contention) why(e fact.Effect) string {
 	if c.Alone {
 		until = "up to the block layer"
 	}
-	said := fmt.Sprintf("The kernel's part %s takes of %s: %s. It is %sx as long with the most jobs (%s to %s; the trend over %s has "+
+	text := fmt.Sprintf("The kernel's part %s takes of %s: %s. It is %sx as long with the most jobs (%s to %s; the "+
+		"trend over %s has "+
 		"%s), and the device takes %sx as long. Time that grows with the jobs, and not with the device, is time in which they wait "+
 		"for each other: for a lock, or in a queue.", until, prose.One(c.Direction), joined(c.Levels, ", "),
 		units.Times(e.Ratio), units.Times(e.Low), units.Times(e.High), plural.Count(len(c.Levels), "level"), units.PValue(e.P),
-		units.Times(c.Device))
+		units.Times(c.DeviceRatio))
 	if b := c.Bare; b != nil {
-		said += fmt.Sprintf(" Without a file system, on %s, that time goes from %s to %s.", b.Stack, units.Latency(b.Low),
-			units.Latency(b.Top))
+		text += fmt.Sprintf(" Without a file system, on %s, that time goes from %s to %s.", b.Stack, units.Latency(b.LowNS),
+			units.Latency(b.TopNS))
 	}
-	return said
+	return text
 }
 
 // String says what passes before the block layer, and in the device.
 func (w Waited) String() string {
-	return fmt.Sprintf("%s and the device %s under %s (%s)", units.Latency(w.Before), units.Latency(w.OnDevice), w.Level.Workload,
+	return fmt.Sprintf("%s and the device %s under %s (%s)", units.Latency(w.BeforeNS), units.Latency(w.DeviceNS), w.Level.Workload,
 		w.Level)
 }
 

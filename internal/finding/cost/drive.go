@@ -3,9 +3,9 @@ package cost
 import (
 	"fmt"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/units"
@@ -24,9 +24,9 @@ type Drive struct {
 
 // DriveLatency is the latency of an I/O under a workload, in ns.
 type DriveLatency struct {
-	Workload string        `json:"workload"`
-	Mean     fact.Estimate `json:"mean_ns"`
-	Longest  float64       `json:"longest_ns"`
+	Workload  string        `json:"workload"`
+	MeanNS    fact.Estimate `json:"mean_ns"`
+	LongestNS float64       `json:"longest_ns"`
 }
 
 // Drives finds of each bare device what SYSTOR'15 states of a drive: the most
@@ -124,14 +124,14 @@ func driveLatencies(cells []*runview.Cell) (out []DriveLatency) {
 }
 
 func (d Drive) title(stack string) string {
-	said := fmt.Sprintf("%s gives %s IOPS at most (%s) and %s (%s)", stack, units.Rate(d.IOPS.Median), d.IOPS.Workload,
+	text := fmt.Sprintf("%s gives %s IOPS at most (%s) and %s (%s)", stack, units.Rate(d.IOPS.Median), d.IOPS.Workload,
 		units.Bandwidth(d.Bandwidth.Median), d.BytesUnder)
 	if len(d.Alone) > 0 {
-		said += "; an I/O that is alone takes " + plural.List(d.Alone, func(l DriveLatency) string {
-			return prose.Estimate("latency", l.Mean) + " under " + l.Workload
+		text += "; an I/O that is alone takes " + plural.List(d.Alone, func(l DriveLatency) string {
+			return prose.Estimate("latency", l.MeanNS) + " under " + l.Workload
 		})
 	}
-	return said
+	return text
 }
 
 func (d Drive) why() string {
@@ -142,5 +142,5 @@ func (d Drive) why() string {
 
 // String says what an I/O takes on average, and at the longest.
 func (l DriveLatency) String() string {
-	return fmt.Sprintf("%s and %s under %s", prose.Estimate("latency", l.Mean), units.Latency(l.Longest), l.Workload)
+	return fmt.Sprintf("%s and %s under %s", prose.Estimate("latency", l.MeanNS), units.Latency(l.LongestNS), l.Workload)
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
@@ -25,9 +25,9 @@ type Fabric struct {
 type AddedUnder struct {
 	Workload string          `json:"workload"`
 	Alone    bool            `json:"alone"` // one I/O at a time
-	Extra    fact.Difference `json:"extra_ns"`
-	There    float64         `json:"there_ns,omitempty"` // mean total latency; 0 when not known
-	Here     float64         `json:"here_ns,omitempty"`
+	ExtraNS  fact.Difference `json:"extra_ns"`
+	RemoteNS float64         `json:"remote_ns,omitempty"` // mean total latency; 0 when not known
+	LocalNS  float64         `json:"local_ns,omitempty"`
 	Rates    fact.Effect     `json:"rates"`
 }
 
@@ -108,18 +108,18 @@ func (f Fabric) title(stack, twin string) string {
 		adds = "seems to add"
 	}
 	return fmt.Sprintf("%s, over %s, %s to an I/O of %s: %s", stack, f.Transport, adds, twin,
-		plural.List(f.Telling(), func(a AddedUnder) string { return prose.Extra(a.Extra) + " under " + a.Workload }))
+		plural.List(f.Telling(), func(a AddedUnder) string { return prose.Extra(a.ExtraNS) + " under " + a.Workload }))
 }
 
 func (f Fabric) why() string {
 	return joined(f.Under, "; ") +
-		". Differences are of the medians of the trials' mean total latencies, with their 95% intervals."
+		". Differences compare medians of the trials' mean total latencies, with 95% intervals."
 }
 
 // String says what is added under a workload.
 func (a AddedUnder) String() string {
-	return fmt.Sprintf("%s: %s an I/O (%s, against %s), %s of the IOPS", a.Workload, prose.Extra(a.Extra), mean(a.There),
-		mean(a.Here), a.Rates.Written())
+	return fmt.Sprintf("%s: %s an I/O (%s, against %s), %s of the IOPS", a.Workload, prose.Extra(a.ExtraNS), mean(a.RemoteNS),
+		mean(a.LocalNS), a.Rates.Written())
 }
 
 // mean writes a mean latency; 0 when it is not known.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
@@ -29,7 +29,7 @@ func (g Growth) Most() Grown { return g.Parts[0] }
 // Grown is how much a part of the latency grew.
 type Grown struct {
 	Part    string          `json:"part"` // a part's name, "down" or "back" for a half of the kernel's, or "residue"
-	Extra   fact.Difference `json:"extra_ns"`
+	ExtraNS fact.Difference `json:"extra_ns"`
 	Differs bool            `json:"differs"` // significant at 5%
 }
 
@@ -64,16 +64,16 @@ func growthOf(v *runview.View, s *runview.Stack, d Direction, low, high runview.
 	}
 	var parts []Grown
 	for _, p := range append(a.pieces(a.halved() && b.halved()), residue) {
-		parts = append(parts, grownPart(v, p.name, a.Values(p.of), b.Values(p.of)))
+		parts = append(parts, grownPart(v, p.name, a.Values(p.time), b.Values(p.time)))
 	}
-	slices.SortStableFunc(parts, func(x, y Grown) int { return cmp.Compare(y.Extra.Median, x.Extra.Median) })
-	most := parts[0]
-	if !most.Differs || most.Extra.Low <= 0 {
+	slices.SortStableFunc(parts, func(x, y Grown) int { return cmp.Compare(y.ExtraNS.Median, x.ExtraNS.Median) })
+	longest := parts[0]
+	if !longest.Differs || longest.ExtraNS.Low <= 0 {
 		return nil
 	}
 	facts := Growth{
 		Direction: d.Noun, Low: levelOf(low, b), High: levelOf(high, a),
-		Parts: parts, Share: min(1, most.Extra.Median/total.Median),
+		Parts: parts, Share: min(1, longest.ExtraNS.Median/total.Median),
 	}
 	f := fact.Finding{
 		ID: fmt.Sprintf("growth/%s/%s/%s", s.Name, high.Name, d.Noun), Case: "growth", Kind: fact.KindTime,
@@ -93,19 +93,19 @@ func (g Growth) title(stack string) string {
 	most := g.Most()
 	return fmt.Sprintf("From %d to %d I/Os in flight, %s of what %s takes longer on %s is in %s: %s more, under %s than under %s",
 		g.Low.InFlight, g.High.InFlight, units.Percent(g.Share), prose.One(g.Direction), stack, pieceName(most.Part),
-		units.Latency(most.Extra.Median), g.High.Workload, g.Low.Workload)
+		units.Latency(most.ExtraNS.Median), g.High.Workload, g.Low.Workload)
 }
 
 func (g Growth) why(e fact.Effect) string {
 	return fmt.Sprintf("%s takes %s under %s (%s) and %s under %s (%s), %s. What grows: %s. Differences are of medians of the "+
-		"trials' means, with their 95%% intervals.", prose.Capital(prose.One(g.Direction)), units.Latency(g.Low.Total),
-		g.Low.Workload, g.Low, units.Latency(g.High.Total), g.High.Workload, g.High, e.Written(), joined(g.Parts, "; "))
+		"trials' means, with their 95%% intervals.", prose.Capital(prose.One(g.Direction)), units.Latency(g.Low.TotalNS),
+		g.Low.Workload, g.Low, units.Latency(g.High.TotalNS), g.High.Workload, g.High, e.Written(), joined(g.Parts, "; "))
 }
 
 // String says how much a part grew.
 func (g Grown) String() string {
 	if g.Differs {
-		return pieceName(g.Part) + " " + prose.Extra(g.Extra)
+		return pieceName(g.Part) + " " + prose.Extra(g.ExtraNS)
 	}
-	return pieceName(g.Part) + " ~ " + prose.Interval(g.Extra)
+	return pieceName(g.Part) + " ~ " + prose.Interval(g.ExtraNS)
 }

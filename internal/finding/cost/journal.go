@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/units"
@@ -20,7 +20,7 @@ type Journalled struct {
 	Bytes    fact.Estimate `json:"bytes"`
 	Flushes  fact.Estimate `json:"flushes"`
 	Owners   []string      `json:"owners,omitempty"` // the threads of the kernel that write the journal
-	Flushed  bool          `json:"flushed"`          // so often that it is worth telling
+	Flushed  bool          `json:"flushed"`          // so often that it is worth mention
 }
 
 // Journal finds what file systems write to their journals, and how often they
@@ -98,12 +98,12 @@ func (s *span) onXFS() bool {
 }
 
 func (j Journalled) title(f fact.Finding) string {
-	said := fmt.Sprintf("%s: for each write of %s, the journal writes %s times and %.0f bytes", f.Stacks[0], f.Workload,
+	text := fmt.Sprintf("%s: for each write of %s, the journal writes %s times and %.0f bytes", f.Stacks[0], f.Workload,
 		units.Times(j.Requests.Median), j.Bytes.Median)
 	if j.Flushed {
-		said += fmt.Sprintf(" and flushes %s times", units.Times(j.Flushes.Median))
+		text += fmt.Sprintf(" and flushes %s times", units.Times(j.Flushes.Median))
 	}
-	return said
+	return text
 }
 
 func (j Journalled) why() string {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
@@ -21,12 +21,12 @@ type Software struct {
 
 // SoftwarePart is how much of what an I/O takes on a stack is software.
 type SoftwarePart struct {
-	Stack       string        `json:"stack"`
-	Closes      bool          `json:"closes"` // the parts make up the latency; otherwise the share is not to be relied on
-	Share       fact.Estimate `json:"share"`
-	Account     Account       `json:"account"`
-	Largest     string        `json:"largest,omitempty"` // part of software, as Grown.Part; "" when none was seen
-	LargestTime float64       `json:"largest_ns,omitempty"`
+	Stack     string        `json:"stack"`
+	Closes    bool          `json:"closes"` // the parts make up the latency; otherwise the share is not to be relied on
+	Share     fact.Estimate `json:"share"`
+	Account   Account       `json:"account"`
+	Largest   string        `json:"largest,omitempty"` // part of software, as Grown.Part; "" when none was seen
+	LargestNS float64       `json:"largest_ns,omitempty"`
 }
 
 // Closed are those whose parts make up the latency.
@@ -93,7 +93,7 @@ func softwareUnder(v *runview.View, w result.Workload, d Direction, spans []*spa
 
 func (s *span) softwarePart() SoftwarePart {
 	p := SoftwarePart{Stack: s.Stack.Name, Closes: s.Closes(), Share: s.share(), Account: s.account()}
-	p.Largest, p.LargestTime = s.largest()
+	p.Largest, p.LargestNS = s.largest()
 	return p
 }
 
@@ -108,7 +108,7 @@ func (s *span) largest() (part string, ns float64) {
 		if p.name == string(result.PartDevice) || p.name == string(result.PartFabric) || p.name == string(result.PartTarget) {
 			continue
 		}
-		if took := s.median(p.of); took > ns {
+		if took := s.median(p.time); took > ns {
 			part, ns = p.name, took
 		}
 	}
@@ -116,35 +116,39 @@ func (s *span) largest() (part string, ns float64) {
 }
 
 func (s Software) title(f fact.Finding) string {
-	what, closed := prose.One(s.Direction), s.Closed()
+	operation, closed := prose.One(s.Direction), s.Closed()
 	if len(closed) == 0 {
-		return fmt.Sprintf("What of %s is software is not known: the parts of its latency do not close: %s", what, f.Workload)
+		return fmt.Sprintf("What of %s is software is not known: the parts of its latency do not close: %s", operation,
+			f.Workload)
 	}
-	least, most := s.Least(), s.Most()
+	lowest, highest := s.Least(), s.Most()
 	if len(closed) == 1 {
-		return fmt.Sprintf("Software takes %s of %s on %s: %s; %s", prose.Estimate("share", least.Share), what, least.Stack, f.Workload,
-			least.largest())
+		return fmt.Sprintf("Software takes %s of %s on %s: %s; %s", prose.Estimate("share", lowest.Share), operation,
+			lowest.Stack, f.Workload,
+			lowest.largest())
 	}
-	there := "there"
+	separation := "there"
 	if f.Effect != nil && !f.Effect.Differs {
-		there = "they cannot be distinguished (~); on " + most.Stack
+		separation = "they cannot be distinguished (~); on " + highest.Stack
 	}
-	return fmt.Sprintf("Software takes from %s of %s on %s to %s on %s: %s; %s, %s", prose.Estimate("share", least.Share), what,
-		least.Stack, prose.Estimate("share", most.Share), most.Stack, f.Workload, there, most.largest())
+	return fmt.Sprintf("Software takes from %s of %s on %s to %s on %s: %s; %s, %s", prose.Estimate("share", lowest.Share),
+		operation,
+		lowest.Stack, prose.Estimate("share", highest.Share), highest.Stack, f.Workload, separation, highest.largest())
 }
 
 func (s Software) why(e *fact.Effect) string {
-	said := joined(s.Stacks, " ")
+	text := joined(s.Stacks, " ")
 	if e != nil {
-		said += fmt.Sprintf(" Software on %s takes %s of its time on %s.", e.Subject, e.Written(), e.Baseline)
+		text += fmt.Sprintf(" Software on %s takes %s of its time on %s.", e.Subject, e.Written(), e.Baseline)
 	}
-	return said + " Software is the mean total latency less the device's part and the fabric's, so that what no part explains " +
+	return text + " Software is the mean total latency less the device's part and the fabric's, so that what no part " +
+		"explains " +
 		"counts as software. Medians over the trials, with their intervals."
 }
 
 // String says how much of a stack's I/O is software.
 func (p SoftwarePart) String() string {
-	total := fmt.Sprintf("%s (%s)", units.Latency(p.Account.Total), p.Account)
+	total := fmt.Sprintf("%s (%s)", units.Latency(p.Account.TotalNS), p.Account)
 	if !p.Closes {
 		return fmt.Sprintf("%s: no share, since the parts do not close: %s.", p.Stack, total)
 	}
@@ -157,7 +161,7 @@ func (p SoftwarePart) largest() string {
 	case "":
 		return "no part of it was seen"
 	case residue.name:
-		return fmt.Sprintf("most of it, %s, no part explains", units.Latency(p.LargestTime))
+		return fmt.Sprintf("most of it, %s, no part explains", units.Latency(p.LargestNS))
 	}
-	return fmt.Sprintf("the largest part of it is %s, %s", pieceName(p.Largest), units.Latency(p.LargestTime))
+	return fmt.Sprintf("the largest part of it is %s, %s", pieceName(p.Largest), units.Latency(p.LargestNS))
 }

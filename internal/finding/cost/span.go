@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
@@ -107,25 +107,25 @@ func sound(b *result.Breakdown) bool {
 }
 
 // sample is one number of each trial, by setup.
-func (s *span) sample(of func(*result.Breakdown) float64) runview.Sample {
+func (s *span) sample(quantity func(*result.Breakdown) float64) runview.Sample {
 	parts := map[*result.Trial]*result.Breakdown{}
 	var trials []*result.Trial
 	for _, t := range s.Trials {
 		parts[t.Trial] = t.Parts
 		trials = append(trials, t.Trial)
 	}
-	return runview.Take(trials, func(t *result.Trial) (float64, bool) { return of(parts[t]), true })
+	return runview.Take(trials, func(t *result.Trial) (float64, bool) { return quantity(parts[t]), true })
 }
 
 // sampleOf is the sample that one value for each trial makes.
 func (s *span) sampleOf(values []float64) runview.Sample {
-	at := map[*result.Trial]float64{}
+	valueOf := map[*result.Trial]float64{}
 	var trials []*result.Trial
 	for i, t := range s.Trials {
-		at[t.Trial] = values[i]
+		valueOf[t.Trial] = values[i]
 		trials = append(trials, t.Trial)
 	}
-	return runview.Take(trials, func(t *result.Trial) (float64, bool) { return at[t], true })
+	return runview.Take(trials, func(t *result.Trial) (float64, bool) { return valueOf[t], true })
 }
 
 // Values returns one number of each setup.
@@ -165,7 +165,7 @@ func beforeBlockLayer(b *result.Breakdown) (ns float64, alone bool) {
 // piece is a part of the latency, or a half of one, by the name that sentences know.
 type piece struct {
 	name string
-	of   func(*result.Breakdown) float64
+	time func(*result.Breakdown) float64
 }
 
 // pieceName names a piece in a sentence.
@@ -258,7 +258,7 @@ func (s *span) Closes() bool {
 func (s *span) negative() float64 {
 	least := 0.0
 	for _, p := range s.pieces(false) {
-		least = min(least, s.median(p.of))
+		least = min(least, s.median(p.time))
 	}
 	return least
 }
@@ -306,7 +306,7 @@ type LoadLevel struct {
 	Jobs     int     `json:"jobs"`
 	Depth    int     `json:"depth"`
 	InFlight int     `json:"in_flight"`
-	Total    float64 `json:"total_ns"`
+	TotalNS  float64 `json:"total_ns"`
 }
 
 func levelOf(d runview.Driven, s *span) LoadLevel {

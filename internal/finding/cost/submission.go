@@ -3,8 +3,8 @@ package cost
 import (
 	"fmt"
 
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/hist"
 	"plimsoll/internal/runview"
@@ -13,11 +13,11 @@ import (
 
 // Submitted has the latencies of I/Os that block in submission: means, in ns.
 type Submitted struct {
-	Direction  string  `json:"direction"` // reads, writes
-	Share      float64 `json:"share"`     // of submission in the total
-	Submission float64 `json:"submission_ns"`
-	Completion float64 `json:"completion_ns"`
-	Total      float64 `json:"total_ns"`
+	Direction    string  `json:"direction"` // reads, writes
+	Share        float64 `json:"share"`     // of submission in the total
+	SubmissionNS float64 `json:"submission_ns"`
+	CompletionNS float64 `json:"completion_ns"`
+	TotalNS      float64 `json:"total_ns"`
 }
 
 // Submission finds I/Os that block while they are submitted. Completion
@@ -43,7 +43,7 @@ func Submission(v *runview.View) []fact.Finding {
 				continue
 			}
 			share = min(share, 1)
-			facts := Submitted{Direction: d.Noun, Share: share, Submission: s.MeanNS, Completion: cl.MeanNS, Total: l.MeanNS}
+			facts := Submitted{Direction: d.Noun, Share: share, SubmissionNS: s.MeanNS, CompletionNS: cl.MeanNS, TotalNS: l.MeanNS}
 			out = append(out, fact.Finding{
 				ID:   fmt.Sprintf("submission/%s/%s/%s", c.Stack.Name, c.Workload.Name, d.Noun),
 				Case: "submission", Kind: fact.KindCaveat,
@@ -59,11 +59,11 @@ func Submission(v *runview.View) []fact.Finding {
 
 func (s Submitted) title(c *runview.Cell) string {
 	return fmt.Sprintf("%s %s block in submission: fio's clat says %s, the application waits %s: %s", c.Stack.Name, s.Direction,
-		units.Latency(s.Completion), units.Latency(s.Total), c.Workload.Name)
+		units.Latency(s.CompletionNS), units.Latency(s.TotalNS), c.Workload.Name)
 }
 
 func (s Submitted) why() string {
 	return fmt.Sprintf("Submission takes %s of the total latency (means: slat %s, clat %s, lat %s). Completion latency starts only "+
 		"when the kernel has taken the I/O, and leaves that wait out. Rankings and percentiles here use IOPS and total latency.",
-		units.Percent(s.Share), units.Latency(s.Submission), units.Latency(s.Completion), units.Latency(s.Total))
+		units.Percent(s.Share), units.Latency(s.SubmissionNS), units.Latency(s.CompletionNS), units.Latency(s.TotalNS))
 }

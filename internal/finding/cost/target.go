@@ -3,7 +3,7 @@ package cost
 import (
 	"fmt"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
@@ -21,7 +21,7 @@ type Target struct {
 type TargetLoad struct {
 	Workload   string        `json:"workload"`
 	CPUs       int           `json:"cpus"`
-	PerIO      fact.Estimate `json:"per_io_ns"`  // of processor time
+	NSPerIO    fact.Estimate `json:"ns_per_io"`  // of processor time
 	Initiators fact.Estimate `json:"initiators"` // hosts such as this one with which all of its processors are busy
 }
 
@@ -65,13 +65,13 @@ func Targets(v *runview.View) []fact.Finding {
 		f.Caveats = runview.MarksOf(v.Under(worst.Workload)...)
 		prose.Remark(&f, "caveat: an estimate", nil, "an estimate: processor time is taken to grow with the I/Os; the device and "+
 			"the network have limits of their own, which this does not count")
-		if few := worst.Initiators; few.Coverage < stats.Confidence {
+		if initiators := worst.Initiators; initiators.Coverage < stats.Confidence {
 			text := fmt.Sprintf("the intervals, of %s, hold with %s only: repeat 6 times or more",
-				plural.Count(few.N, "trial"), units.Percent(few.Coverage))
-			if few.Coverage == 0 {
-				text = fmt.Sprintf("%s: too few for an interval; repeat 6 times or more", plural.Count(few.N, "trial"))
+				plural.Count(initiators.N, "trial"), units.Percent(initiators.Coverage))
+			if initiators.Coverage == 0 {
+				text = fmt.Sprintf("%s: too few for an interval; repeat 6 times or more", plural.Count(initiators.N, "trial"))
 			}
-			prose.Remark(&f, "caveat: coverage", few, text)
+			prose.Remark(&f, "caveat: coverage", initiators, text)
 		}
 		out = append(out, f)
 	}
@@ -95,7 +95,7 @@ func loadOnTarget(c *runview.Cell) (l TargetLoad, ok bool) {
 	if len(perIO) == 0 {
 		return l, false
 	}
-	l.PerIO, l.Initiators = runview.Estimate(perIO), runview.Estimate(initiators)
+	l.NSPerIO, l.Initiators = runview.Estimate(perIO), runview.Estimate(initiators)
 	return l, true
 }
 
@@ -107,7 +107,7 @@ func (t Target) title() string {
 }
 
 func (t Target) why(stack string) string {
-	takes := plural.List(t.Loads, func(l TargetLoad) string { return prose.Estimate("latency", l.PerIO) + " under " + l.Workload })
+	takes := plural.List(t.Loads, func(l TargetLoad) string { return prose.Estimate("latency", l.NSPerIO) + " under " + l.Workload })
 	serves := plural.List(t.Loads, func(l TargetLoad) string {
 		return prose.Estimate("digits", l.Initiators) + " of " + l.Workload
 	})

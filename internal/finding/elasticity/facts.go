@@ -5,7 +5,7 @@ package elasticity
 import (
 	"slices"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 )
 
 // Facts has the findings on a mix whose limits the run varied.
@@ -26,14 +26,14 @@ type Elasticity struct {
 	Limits    []Worth `json:"limits"` // in the order of the file format
 
 	Used   fact.Resource   `json:"used,omitempty"` // what binds by what was used; "" where nothing does
-	Helps  []fact.Resource `json:"helps"`          // of which more makes all do more, significantly: what helps most first
-	Needed []fact.Resource `json:"needed"`         // of which less makes all do less: what hurts most first
+	Helps  []fact.Resource `json:"helps"`          // resources that significantly raise total throughput if there is more of them; the greatest gain first
+	Needed []fact.Resource `json:"needed"`         // resources that lower total throughput if there is less of them; the greatest loss first
 	Agrees bool            `json:"agrees"`         // both sides name the same, or both nothing; see Open
-	Open   bool            `json:"open,omitempty"` // too few setups to tell what helps
-	// Undecided are those of which more or less may do 10% or more, as far as the trials tell.
+	Open   bool            `json:"open,omitempty"` // too few setups to say what helps
+	// Undecided are resources whose change may still change throughput by 10% or more.
 	Undecided []fact.Resource `json:"undecided,omitempty"`
 
-	Doubled *Doubled `json:"doubled,omitempty"` // nil where no model of the run is good enough to tell
+	Doubled *Doubled `json:"doubled,omitempty"` // nil where no model of the run is good enough
 }
 
 // Doubled is how many instances the host would carry with twice of each limit, as a model of the
@@ -57,7 +57,7 @@ type Carried struct {
 
 // Moved is a predicted load line.
 type Moved struct {
-	Limit     string        `json:"limit"` // of which there is twice as much
+	Limit     string        `json:"limit"` // the limit that is doubled
 	Resource  fact.Resource `json:"resource"`
 	Instances int           `json:"instances"`
 	Low       int           `json:"low"` // interval of 90%
@@ -74,7 +74,7 @@ type Worth struct {
 	Less     *LimitChange  `json:"less,omitempty"` // nil where it was not measured
 	More     *LimitChange  `json:"more,omitempty"`
 	Failed   []float64     `json:"failed,omitempty"` // factors with which no trial was completed, although it was tried
-	Rate     *Power        `json:"rate,omitempty"`   // of throughput; nil where nothing can be told
+	Rate     *Power        `json:"rate,omitempty"`   // of throughput; nil where it is not known
 	P99      *Power        `json:"p99,omitempty"`
 }
 
@@ -95,21 +95,22 @@ type Power struct {
 }
 
 // count are the limits that throughput depends on: what helps first, then what is needed.
-func (f *Facts) count() (all []Worth) {
+func (f *Facts) count() (counting []Worth) {
 	for _, r := range slices.Concat(f.Elasticity.Helps, f.Elasticity.Needed) {
-		if !slices.ContainsFunc(all, func(w Worth) bool { return w.Resource == r }) {
-			all = append(all, f.Elasticity.worth(r))
+		if !slices.ContainsFunc(counting, func(w Worth) bool { return w.Resource == r }) {
+			counting = append(counting, f.Elasticity.worth(r))
 		}
 	}
-	return all
+	return counting
 }
 
 func (e *Elasticity) worth(r fact.Resource) Worth {
 	return e.Limits[slices.IndexFunc(e.Limits, func(w Worth) bool { return w.Resource == r })]
 }
 
-// others are the limits that throughput does not depend on, and those of which that cannot be told.
-func (f *Facts) others() (idle, noisy []fact.Resource) {
+// remaining returns the limits that throughput does not depend on, and the limits for which trials differ too much to
+// decide.
+func (f *Facts) remaining() (idle, noisy []fact.Resource) {
 	e := f.Elasticity
 	for _, w := range e.Limits {
 		switch {
@@ -128,6 +129,31 @@ func (f *Facts) noneHelps() bool {
 	e := f.Elasticity
 	relaxed := slices.ContainsFunc(e.Limits, func(w Worth) bool { return w.More != nil })
 	return relaxed && len(e.Helps) == 0 && len(e.Undecided) == 0 && !e.Open
+}
+
+// BuyAtMost returns by how much more throughput a limit that was relaxed buys at most, as a share.
+func (e *Elasticity) BuyAtMost() (largest float64) {
+	for _, w := range e.Limits {
+		if w.More != nil {
+			largest = max(largest, w.More.Rate.High-1)
+		}
+	}
+	return largest
+}
+
+// ChangeAtMost returns by how much more or less of some limits changes throughput at most, as a share.
+func (e *Elasticity) ChangeAtMost(limits ...fact.Resource) (largest float64) {
+	for _, w := range e.Limits {
+		if !slices.Contains(limits, w.Resource) {
+			continue
+		}
+		for _, c := range []*LimitChange{w.Less, w.More} {
+			if c != nil {
+				largest = max(largest, c.Rate.MayChange())
+			}
+		}
+	}
+	return largest
 }
 
 // carry are the limits of which twice as much would carry more, as a model predicts; carryNoMore are

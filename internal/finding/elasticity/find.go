@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 )
@@ -14,107 +14,108 @@ import (
 // Find returns what more and less of each limit of the scaled-down host does to throughput and p99, where the
 // run tried that, and whether what was used says the same.
 func Find(v *runview.View) (out []fact.Finding) {
-	for _, of := range v.Variations() {
-		told := &Facts{elasticityOf(v, of)}
-		e := told.Elasticity
+	for _, varied := range v.Variations() {
+		facts := &Facts{elasticityOf(v, varied)}
+		e := facts.Elasticity
 		out = append(out, fact.Finding{
 			ID: "elasticity/" + e.Stack + "/" + e.Mix, Case: "elasticity", Kind: fact.KindScaling, Workload: e.Mix,
-			Facts: told, Title: told.title(), Why: told.why(), Section: told.section(),
-			Stacks: of.Of.Stack.Names(), Evidence: runview.Points(of.Of), Caveats: runview.MarksOf(of.Of),
+			Facts: facts, Title: facts.title(), Why: facts.why(), Section: facts.section(),
+			Stacks: varied.Of.Stack.Names(), Evidence: runview.Points(varied.Of), Caveats: runview.MarksOf(varied.Of),
 		})
 	}
 	return out
 }
 
-// Moves says for a verdict on some numbers of instances what moves throughput at one of them; "" where
-// the run does not tell, or nothing does.
-func Moves(v *runview.View, cells []*runview.Cell) string {
-	for _, of := range v.Variations() {
-		if !slices.Contains(cells, of.Of) {
+// Moves says for a verdict on some numbers of instances, which carries as many as line, what moves throughput at one of
+// them; "" where that is not known, or nothing does.
+func Moves(v *runview.View, cells []*runview.Cell, line int) string {
+	for _, varied := range v.Variations() {
+		if !slices.Contains(cells, varied.Of) {
 			continue
 		}
-		told := &Facts{elasticityOf(v, of)}
-		if len(told.count()) > 0 {
-			return told.moves()
+		facts := &Facts{elasticityOf(v, varied)}
+		if len(facts.count()) > 0 {
+			return facts.moves(line)
 		}
 	}
 	return ""
 }
 
 // MayCount are the limits of the scaled-down host of which it is not ruled out that throughput depends on them.
-func MayCount(v *runview.View) (all []fact.Resource) {
+func MayCount(v *runview.View) (resources []fact.Resource) {
 	for _, of := range v.Variations() {
 		e := elasticityOf(v, of)
-		all = slices.Concat(all, e.Helps, e.Needed, e.Undecided)
+		resources = slices.Concat(resources, e.Helps, e.Needed, e.Undecided)
 	}
-	return all
+	return resources
 }
 
 // limitsVaried are the limits of a scaled-down host that a run varies, by the names that files
 // have for them, and what each is a limit on.
 var limitsVaried = []struct {
-	key string
-	of  fact.Resource
+	key      string
+	resource fact.Resource
 }{
 	{"cpus", fact.Processors}, {"memory", fact.Memory}, {"read-iops", fact.Reads}, {"write-iops", fact.Writes},
 	{"read-bandwidth", fact.ReadBytes}, {"write-bandwidth", fact.WriteBytes},
 }
 
 // elasticityOf returns what each limit is worth.
-func elasticityOf(v *runview.View, of *runview.Varied) Elasticity {
+func elasticityOf(v *runview.View, varied *runview.Varied) Elasticity {
 	e := Elasticity{
-		Stack: of.Of.Stack.Name, Mix: of.Of.Workload.Name, Host: runview.HostText(of.Host), Instances: of.Count, Rate: of.Of.Point.Median,
+		Stack: varied.Of.Stack.Name, Mix: varied.Of.Workload.Name, Host: runview.HostText(varied.Host),
+		Instances: varied.Count, Rate: varied.Of.Point.Median,
 		Helps: []fact.Resource{}, Needed: []fact.Resource{},
 	}
-	e.P99NS = of.Of.Sample(runview.P99).Median()
+	e.P99NS = varied.Of.Sample(runview.P99).Median()
 	for _, limit := range limitsVaried {
-		if w, ok := worthOf(v, of, limit.key); ok {
-			w.Resource = limit.of
+		if w, ok := worthOf(v, varied, limit.key); ok {
+			w.Resource = limit.resource
 			e.Limits = append(e.Limits, w)
 		}
 	}
-	adjustChanges(e.Limits)
+	adjustChanges(v, e.Limits)
 	e.Workload = e.Mix
 	var objective fact.Objective
 	for _, s := range v.Scalings() {
-		at := slices.Index(s.Cells(), of.Of)
-		if at >= 0 {
-			e.Workload, e.Used, objective = s.Workload, v.Points(s)[at].Binds, v.Objective(s)
+		i := slices.Index(s.Cells(), varied.Of)
+		if i >= 0 {
+			e.Workload, e.Used, objective = s.Workload, v.Points(s)[i].Binds, v.Objective(s)
 			break
 		}
 	}
 	conclude(&e)
-	e.Doubled = doubled(v, of, objective)
+	e.Doubled = doubled(v, varied, objective)
 	return e
 }
 
 // worthOf compares what was measured with more and with less of a limit with what was
 // measured with the limit as it is.
-func worthOf(v *runview.View, of *runview.Varied, limit string) (w Worth, ok bool) {
+func worthOf(v *runview.View, varied *runview.Varied, limit string) (w Worth, ok bool) {
 	w.Limit = limit
-	var less, more *runview.VariedCell
-	for i, c := range of.Cells {
+	var lower, higher *runview.VariedCell
+	for i, c := range varied.Cells {
 		if c.Limit != limit {
 			continue
 		}
-		change := changeOf(v, of.Of, c)
+		change := changeOf(v, varied.Of, c)
 		if c.Factor < 1 {
-			w.Less, less = change, &of.Cells[i]
+			w.Less, lower = change, &varied.Cells[i]
 		} else {
-			w.More, more = change, &of.Cells[i]
+			w.More, higher = change, &varied.Cells[i]
 		}
 	}
-	for _, f := range of.Failed {
+	for _, f := range varied.Failed {
 		if f.Limit == limit {
 			w.Failed = append(w.Failed, f.Factor)
 		}
 	}
-	if less == nil && more == nil {
+	if lower == nil && higher == nil {
 		return w, len(w.Failed) > 0
 	}
-	whole := &runview.VariedCell{Variation: result.Variation{Factor: 1}, Cell: of.Of}
-	w.Rate = powerOf(v, cmp.Or(more, whole), cmp.Or(less, whole), runview.Rate)
-	w.P99 = powerOf(v, cmp.Or(more, whole), cmp.Or(less, whole), runview.P99)
+	whole := &runview.VariedCell{Variation: result.Variation{Factor: 1}, Cell: varied.Of}
+	w.Rate = powerOf(v, cmp.Or(higher, whole), cmp.Or(lower, whole), runview.Rate)
+	w.P99 = powerOf(v, cmp.Or(higher, whole), cmp.Or(lower, whole), runview.P99)
 	return w, true
 }
 
@@ -123,10 +124,10 @@ func changeOf(v *runview.View, of *runview.Cell, c runview.VariedCell) *LimitCha
 	return &LimitChange{Factor: c.Factor, Mix: s.Mix, Rate: *s.Throughput, P99: s.P99}
 }
 
-// powerOf is the elasticity between two settings of a limit; nil where nothing can be told.
-func powerOf(v *runview.View, more, less *runview.VariedCell, m runview.Metric) *Power {
-	e, ok := runview.Compare(more.Sample(m), less.Sample(m), v.Run.Seed)
-	span := math.Log(more.Factor / less.Factor)
+// powerOf is the elasticity between two settings of a limit; nil where it is not known.
+func powerOf(v *runview.View, higher, lower *runview.VariedCell, m runview.Metric) *Power {
+	e, ok := runview.Compare(higher.Sample(m), lower.Sample(m), v.Run.Seed, v.RunSpread())
+	span := math.Log(higher.Factor / lower.Factor)
 	if !ok || !e.Decidable() || math.IsNaN(e.Low) || !(span > 0) || !(e.Low > 0) || !runview.Finite(e.High) {
 		return nil
 	}
@@ -134,17 +135,17 @@ func powerOf(v *runview.View, more, less *runview.VariedCell, m runview.Metric) 
 }
 
 // adjustChanges corrects the p values of all comparisons for how many there are.
-func adjustChanges(limits []Worth) {
-	var all []*fact.Effect
+func adjustChanges(v *runview.View, limits []Worth) {
+	var effects []*fact.Effect
 	for i := range limits {
 		for _, c := range []*LimitChange{limits[i].Less, limits[i].More} {
 			if c == nil {
 				continue
 			}
-			all = append(all, &c.Rate, c.P99)
+			effects = append(effects, &c.Rate, c.P99)
 		}
 	}
-	runview.AdjustTogether(all)
+	v.AdjustTogether(effects)
 }
 
 // undecided reports whether a change that is not significant may be large all the same.
@@ -153,8 +154,8 @@ func undecided(c *LimitChange) bool { return c != nil && !c.Rate.Differs && runv
 // conclude names the limits that count, and whether both sides agree.
 func conclude(e *Elasticity) {
 	type counted struct {
-		of   fact.Resource
-		size float64
+		resource fact.Resource
+		size     float64
 	}
 	var helps, needed []counted
 	e.Open = true
@@ -175,14 +176,14 @@ func conclude(e *Elasticity) {
 			}
 		}
 	}
-	most := func(a, b counted) int { return cmp.Compare(b.size, a.size) }
-	slices.SortStableFunc(helps, most)
-	slices.SortStableFunc(needed, most)
+	bySize := func(a, b counted) int { return cmp.Compare(b.size, a.size) }
+	slices.SortStableFunc(helps, bySize)
+	slices.SortStableFunc(needed, bySize)
 	for _, c := range helps {
-		e.Helps = append(e.Helps, c.of)
+		e.Helps = append(e.Helps, c.resource)
 	}
 	for _, c := range needed {
-		e.Needed = append(e.Needed, c.of)
+		e.Needed = append(e.Needed, c.resource)
 	}
 	e.Agrees = !e.Open && len(e.Undecided) == 0 && (e.Used == "" && len(e.Helps) == 0 || slices.Contains(e.Helps, e.Used))
 }

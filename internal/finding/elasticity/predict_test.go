@@ -5,8 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/elasticity"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/testkit/runtest"
 )
@@ -21,10 +21,10 @@ func TestTwiceTheMemoryCarriesTwiceAsMany(t *testing.T) {
 	if len(found) != 1 {
 		t.Fatalf("%+v", found)
 	}
-	told := found[0]
-	d := told.Facts.(*elasticity.Facts).Elasticity.Doubled
+	finding := found[0]
+	d := finding.Facts.(*elasticity.Facts).Elasticity.Doubled
 	if d == nil {
-		t.Fatalf("nothing is predicted: %+v", told)
+		t.Fatalf("nothing is predicted: %+v", finding)
 	}
 	if d.Line != 5 || d.Off > 0.05 || len(d.Measured) != 7 || len(d.Curve) < 10 {
 		t.Errorf("%+v", d)
@@ -38,7 +38,8 @@ func TestTwiceTheMemoryCarriesTwiceAsMany(t *testing.T) {
 			t.Errorf("%+v, and not %d to %d", m, low, high)
 		}
 	}
-	if why := strings.Join(strings.Fields(told.Why), " "); !strings.Contains(why, "Predicted, not measured: by a model of this run") ||
+	const origin = "Predicted, not measured: by a model of this run"
+	if why := strings.Join(strings.Fields(finding.Why), " "); !strings.Contains(why, origin) ||
 		!strings.Contains(why, "with twice the memory 10") || !strings.Contains(why, "with twice the CPUs and reads a second no more") {
 		t.Errorf("it says %q", why)
 	}

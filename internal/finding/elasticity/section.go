@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
 	"plimsoll/internal/section"
@@ -39,19 +39,19 @@ func (f *Facts) section() *section.Section {
 	if d := e.Doubled; d != nil {
 		out.Tables, out.Figures = append(out.Tables, d.table()), append(out.Figures, d.figure())
 		out.Note += " Below: what a model of this run predicts, which is " + units.Percent(d.Off) +
-			" off for points that it was not fitted to; intervals are of 90%."
+			" off for points that it was not fitted to; intervals cover 90%."
 	}
 	return out
 }
 
 // changes returns the measurements with more of a limit, and with less.
-func (w Worth) changes() (all []*LimitChange) {
+func (w Worth) changes() (changes []*LimitChange) {
 	for _, c := range []*LimitChange{w.More, w.Less} {
 		if c != nil {
-			all = append(all, c)
+			changes = append(changes, c)
 		}
 	}
-	return all
+	return changes
 }
 
 // table has a row for each change of a limit.
@@ -97,11 +97,11 @@ func (d *Doubled) table() section.Table {
 	}}
 	t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{section.Text("nothing"), section.Count.Cell(float64(d.Line)), {}}})
 	for _, m := range d.Moved {
-		most := section.Count.Cell(float64(m.Instances))
+		instances := section.Count.Cell(float64(m.Instances))
 		if m.High == m.Most {
-			most.Text = fmt.Sprintf("%d or more", m.Instances)
+			instances.Text = fmt.Sprintf("%d or more", m.Instances)
 		}
-		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{section.Text(m.Resource.Limit()), most,
+		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{section.Text(m.Resource.Limit()), instances,
 			section.Text(fmt.Sprintf("%d to %d", m.Low, m.High))}})
 	}
 	return t
@@ -112,11 +112,12 @@ func (d *Doubled) table() section.Table {
 func (d *Doubled) figure() section.Figure {
 	f := section.Figure{Title: "Predicted throughput", Note: "per second, with twice of one limit", Wide: true,
 		X: section.Axis{Label: "instances", Of: section.Count}, Y: section.Axis{Of: section.Count}}
-	add := func(name string, curve []Carried, what string) {
+	add := func(name string, curve []Carried, origin string) {
 		line := section.Series{Name: name}
 		for _, c := range curve {
 			m := section.Mark{X: float64(c.Instances), Y: c.Rate, Low: c.Low, High: c.High,
-				Text: fmt.Sprintf("%s, %s: %s a second %s", plural.Count(c.Instances, "instance"), name, units.Rate(c.Rate), what)}
+				Text: fmt.Sprintf("%s, %s: %s a second %s", plural.Count(c.Instances, "instance"), name, units.Rate(c.Rate),
+					origin)}
 			if c.High > 0 {
 				m.Text += fmt.Sprintf(", interval %s to %s", units.Rate(c.Low), units.Rate(c.High))
 			}

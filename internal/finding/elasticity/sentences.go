@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/units"
 	"plimsoll/internal/units/plural"
@@ -12,36 +12,46 @@ import (
 
 func (f *Facts) title() string {
 	e, count := f.Elasticity, f.count()
-	var said string
+	var text string
 	switch {
 	case e.Open:
-		said = "too few setups show what each limit is worth"
+		text = "too few setups show what each limit is worth"
 	case len(e.Helps) > 0:
-		said = count[0].buys(count[0].More, by(count[0].More.Rate))
+		text = count[0].buys(count[0].More, percent(count[0].More.Rate))
 	case len(e.Needed) > 0:
-		said = count[0].costs(count[0].Less, by(count[0].Less.Rate), f.ofWhat())
+		text = count[0].costs(count[0].Less, percent(count[0].Less.Rate), f.ofWhat())
 		if len(e.Undecided) == 0 {
-			said = "no limit that was relaxed buys 3% more throughput; " + said
+			text = f.noneBuys() + "; " + text
 		}
 	case len(e.Undecided) > 0:
-		said = "trials differ too much to show what each limit is worth"
+		text = "trials differ too much to show what each limit is worth"
 	default:
-		said = "no limit counts: more or less of none changes throughput by 3% or more"
+		idle, _ := f.remaining()
+		text = fmt.Sprintf("no limit counts: more or less of one changes throughput by at most %s",
+			prose.AtMost(e.ChangeAtMost(idle...)))
 	}
-	return fmt.Sprintf("%s: with %s, %s", e.Workload, plural.Count(e.Instances, "instance"), said)
+	return fmt.Sprintf("%s: with %s, %s", e.Workload, plural.Count(e.Instances, "instance"), text)
+}
+
+// noneBuys says how little more of each limit does.
+func (f *Facts) noneBuys() string {
+	return fmt.Sprintf("no limit that was relaxed buys more than %s more throughput", prose.AtMost(f.Elasticity.BuyAtMost()))
 }
 
 // moves says what moves throughput, where a limit counts: for a verdict, which has no intervals.
-func (f *Facts) moves() string {
+func (f *Facts) moves(line int) string {
 	first := f.count()[0]
-	said := fmt.Sprintf("with %d, ", f.Elasticity.Instances)
+	text := fmt.Sprintf("with %d, ", f.Elasticity.Instances)
+	if line > 0 && f.Elasticity.Instances > line {
+		text = fmt.Sprintf("with %d, more than it carries, ", f.Elasticity.Instances)
+	}
 	if len(f.Elasticity.Helps) > 0 {
-		return said + first.buys(first.More, units.Percent(first.More.Rate.Ratio-1))
+		return text + first.buys(first.More, units.Percent(first.More.Rate.Ratio-1))
 	}
 	if f.noneHelps() {
-		said += "no limit that was relaxed buys 3% more throughput, and "
+		text += f.noneBuys() + ", and "
 	}
-	return said + first.costs(first.Less, units.Percent(1-first.Less.Rate.Ratio), f.ofWhat())
+	return text + first.costs(first.Less, units.Percent(1-first.Less.Rate.Ratio), f.ofWhat())
 }
 
 // ofWhat is what less of a limit costs, after a sentence on throughput or not.
@@ -63,8 +73,8 @@ func (w Worth) costs(less *LimitChange, much, of string) string {
 // why has all limits: those that count, each by itself, and what is known of the others.
 func (f *Facts) why() string {
 	e, count := f.Elasticity, f.count()
-	var all []string
-	say := func(format string, values ...any) { all = append(all, fmt.Sprintf(format, values...)) }
+	var sentences []string
+	say := func(format string, values ...any) { sentences = append(sentences, fmt.Sprintf(format, values...)) }
 	tail := ""
 	if e.P99NS > 0 {
 		tail = " with a p99 of " + units.Latency(e.P99NS)
@@ -75,11 +85,11 @@ func (f *Facts) why() string {
 		say("%s.", w.did())
 	}
 	if len(count) > 0 {
-		say("That is known of what was tried, and of nothing beyond.")
+		say("That holds for what was tried, not beyond.")
 	}
-	idle, noisy := f.others()
+	idle, noisy := f.remaining()
 	if len(idle) > 0 && !e.Open {
-		say("More or less %s: what that changes is less than 3%%, or may be chance.", names(idle))
+		say("More or less %s changes throughput by at most %s.", names(idle), prose.AtMost(e.ChangeAtMost(idle...)))
 	}
 	if len(noisy) > 0 && !e.Open {
 		say("Of %s it is not known: with more or less, throughput may change by 10%% or more, and may not at all. More setups "+
@@ -92,9 +102,9 @@ func (f *Facts) why() string {
 		say("%s", e.Doubled.predicts())
 	}
 	if !e.Open && (len(count) > 0 || len(noisy) == 0) {
-		all = append(all, e.sides())
+		sentences = append(sentences, e.sides())
 	}
-	return strings.TrimSpace(strings.Join(all, " "))
+	return strings.TrimSpace(strings.Join(sentences, " "))
 }
 
 // failed are the changes of limits with which no trial was completed.
@@ -109,21 +119,22 @@ func (e *Elasticity) failed() (changes []string) {
 
 // predicts says how many instances twice of a limit would carry.
 func (d *Doubled) predicts() string {
-	said := fmt.Sprintf("Predicted, not measured: by a model of this run, which is %s off for points that it was not fitted to, this "+
+	text := fmt.Sprintf("Predicted, not measured: by a model of this run, which is %s off for points that it was not fitted to, "+
+		"this "+
 		"host carries %d", units.Percent(d.Off), d.Line)
 	carry, carryNoMore := d.carry()
 	for _, m := range carry {
-		said += fmt.Sprintf("; with twice the %s %d", m.Resource.Limit(), m.Instances)
+		text += fmt.Sprintf("; with twice the %s %d", m.Resource.Limit(), m.Instances)
 		if m.High == m.Most {
-			said += " or more"
+			text += " or more"
 		} else if m.Low != m.High {
-			said += fmt.Sprintf(" (%d to %d)", m.Low, m.High)
+			text += fmt.Sprintf(" (%d to %d)", m.Low, m.High)
 		}
 	}
 	if len(carryNoMore) > 0 {
-		said += fmt.Sprintf("; with twice the %s no more", names(carryNoMore))
+		text += fmt.Sprintf("; with twice the %s no more", names(carryNoMore))
 	}
-	return said + "."
+	return text + "."
 }
 
 // amount is a change of a limit: "20% more".
@@ -151,8 +162,8 @@ func s(limit fact.Resource) string {
 	return ""
 }
 
-// by is how large an effect is, with its interval.
-func by(e fact.Effect) string {
+// percent returns the size of an effect, with its interval.
+func percent(e fact.Effect) string {
 	if e.Ratio >= 1 {
 		return prose.Within(e, func(ratio float64) string { return units.Percent(ratio - 1) })
 	}
@@ -162,18 +173,18 @@ func by(e fact.Effect) string {
 
 // did is what more and less of a limit that counts did.
 func (w Worth) did() string {
-	var said []string
+	var parts []string
 	if w.More != nil {
-		said = append(said, w.changed(w.More.Factor)+" "+w.does(w.More))
+		parts = append(parts, w.changed(w.More.Factor)+" "+w.does(w.More))
 	}
 	if less := w.Less; less != nil {
 		what := w.amount(less.Factor)
 		if w.More == nil {
 			what = w.changed(less.Factor)
 		}
-		said = append(said, what+" "+w.does(less))
+		parts = append(parts, what+" "+w.does(less))
 	}
-	text := strings.Join(said, ", and ")
+	text := strings.Join(parts, ", and ")
 	if w.Rate != nil {
 		text += fmt.Sprintf(": %s (%s to %s) percent of throughput for each percent", units.Digits(w.Rate.Value), units.Digits(w.Rate.Low),
 			units.Digits(w.Rate.High))
@@ -183,26 +194,26 @@ func (w Worth) did() string {
 
 // does is what a change of a limit does to throughput and p99.
 func (w Worth) does(c *LimitChange) string {
-	var said string
+	var effect string
 	switch {
 	case !c.Rate.Differs:
-		said = "change" + s(w.Resource) + " nothing that can be distinguished from chance"
+		effect = "change" + s(w.Resource) + " nothing that can be distinguished from chance"
 	case c.Rate.Ratio >= 1:
-		said = fmt.Sprintf("buy%s %s more throughput", s(w.Resource), by(c.Rate))
+		effect = fmt.Sprintf("buy%s %s more throughput", s(w.Resource), percent(c.Rate))
 	default:
-		said = fmt.Sprintf("cost%s %s of throughput", s(w.Resource), by(c.Rate))
+		effect = fmt.Sprintf("cost%s %s of throughput", s(w.Resource), percent(c.Rate))
 	}
 	if c.P99 == nil || !c.P99.Differs {
-		return said
+		return effect
 	}
-	verb, much := "lower", "by "+by(*c.P99)
+	verb, much := "lower", "by "+percent(*c.P99)
 	if c.P99.Ratio >= 1 {
 		verb = "raise"
 	}
 	if c.P99.Ratio > 2 {
 		much = "to " + units.Times(c.P99.Ratio) + " times as much"
 	}
-	return fmt.Sprintf("%s and %s%s p99 %s", said, verb, s(w.Resource), much)
+	return fmt.Sprintf("%s and %s%s p99 %s", effect, verb, s(w.Resource), much)
 }
 
 // sides has what was used beside what helps.
@@ -212,7 +223,7 @@ func (e *Elasticity) sides() string {
 	case e.Agrees && e.Used != "":
 		return binds + ", and more of that helps: both sides agree."
 	case e.Agrees:
-		return "By what was used nothing binds there, and more of nothing helps: both sides agree."
+		return "By use, no resource binds there, and no relaxed limit helps: both sides agree."
 	case len(e.Undecided) > 0 && e.Used == "":
 		return ""
 	case len(e.Undecided) > 0:
@@ -221,15 +232,15 @@ func (e *Elasticity) sides() string {
 		return binds + "; yet no limit that was relaxed helps. The sides disagree: what is used up is not what is waited for, or a " +
 			"larger step would show it."
 	case e.Used != "":
-		return binds + "; what helps is another limit. The sides disagree: one may stand behind the other."
+		return binds + "; what helps is another limit. The sides disagree: one limit may hide the other."
 	}
-	return "By what was used nothing binds there, and a limit that was relaxed helps all the same: it binds in bursts, or between " +
+	return "By use, no resource binds there, but a relaxed limit helps: it binds in bursts, or between " +
 		"samples. The sides disagree."
 }
 
 // used names what was used.
-func used(of fact.Resource) string {
-	switch of {
+func used(resource fact.Resource) string {
+	switch resource {
 	case fact.Processors:
 		return "the processors"
 	case fact.OwnCPUs:

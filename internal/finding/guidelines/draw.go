@@ -6,14 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/finding/elasticity"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/levels"
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/policies"
+	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published"
 	"plimsoll/internal/finding/tenants"
-	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/finding/verdict"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/units"
@@ -28,20 +29,20 @@ type access struct {
 }
 
 // accessOf returns how a workload uses a drive, as the papers have it: Cassandra writes in sequence.
-func (a *adviser) accessOf(workload string) (of access) {
+func (a *adviser) accessOf(workload string) (accesses access) {
 	if asked, ok := a.v.Asked(workload); ok {
 		reads := asked.Mix[ycsb.Read] + asked.Mix[ycsb.Scan]
-		of.reads, of.writes = reads >= 0.8, reads <= 0.2
-		of.random = of.reads
-		of.sequential = of.writes && (asked.Database == "cassandra" || asked.Database == "pebble")
-		return of
+		accesses.reads, accesses.writes = reads >= 0.8, reads <= 0.2
+		accesses.random = accesses.reads
+		accesses.sequential = accesses.writes && (asked.Database == "cassandra" || asked.Database == "pebble")
+		return accesses
 	}
 	w, _ := a.v.Run.Workload(workload)
 	pattern := w.Pattern
-	of.random = strings.HasPrefix(pattern, "rand")
-	of.sequential = pattern == "read" || pattern == "write"
-	of.reads, of.writes = strings.HasSuffix(pattern, "read"), strings.HasSuffix(pattern, "write")
-	return of
+	accesses.random = strings.HasPrefix(pattern, "rand")
+	accesses.sequential = pattern == "read" || pattern == "write"
+	accesses.reads, accesses.writes = strings.HasSuffix(pattern, "read"), strings.HasSuffix(pattern, "write")
+	return accesses
 }
 
 // neighbours advises what to put a tenant beside, by what it keeps of what it does alone.
@@ -51,39 +52,40 @@ func (a *adviser) neighbours() {
 		if !ok {
 			continue
 		}
-		var all []tenants.Share
+		var shares []tenants.Share
 		for _, m := range facts.Tenants.Mixes {
 			for _, s := range m.Tenants {
 				if len(s.Beside) == 1 && hasInterval(s.Rate) {
-					all = append(all, s)
+					shares = append(shares, s)
 				}
 			}
 		}
-		for i, s := range all {
+		for i, s := range shares {
 			first := func(o tenants.Share) bool { return o.Workload == s.Workload }
-			if slices.IndexFunc(all, first) == i {
-				of := slices.DeleteFunc(slices.Clone(all), func(o tenants.Share) bool { return !first(o) })
-				a.adviseBeside(s.Workload, facts.Tenants, of)
+			if slices.IndexFunc(shares, first) == i {
+				sameWorkload := slices.DeleteFunc(slices.Clone(shares), func(o tenants.Share) bool { return !first(o) })
+				a.adviseBeside(s.Workload, facts.Tenants, sameWorkload)
 			}
 		}
 	}
 }
 
-// adviseBeside advises on one workload, by all that it was measured beside: of several numbers of a neighbour the most.
-func (a *adviser) adviseBeside(workload string, where tenants.Tenants, all []tenants.Share) {
+// adviseBeside advises on one workload, by each workload that it was measured together with. Of several numbers of
+// instances of a neighbour, the largest counts.
+func (a *adviser) adviseBeside(workload string, measured tenants.Tenants, shares []tenants.Share) {
 	neighbour := func(s tenants.Share) string { return a.describeWorkload(s.Beside[0].Workload) }
-	slices.SortStableFunc(all, func(x, y tenants.Share) int { return y.Beside[0].Count - x.Beside[0].Count })
-	var of []tenants.Share
-	for _, s := range all {
-		if !slices.ContainsFunc(of, func(o tenants.Share) bool { return neighbour(o) == neighbour(s) }) {
-			of = append(of, s)
+	slices.SortStableFunc(shares, func(x, y tenants.Share) int { return y.Beside[0].Count - x.Beside[0].Count })
+	var perNeighbour []tenants.Share
+	for _, s := range shares {
+		if !slices.ContainsFunc(perNeighbour, func(o tenants.Share) bool { return neighbour(o) == neighbour(s) }) {
+			perNeighbour = append(perNeighbour, s)
 		}
 	}
-	slices.SortStableFunc(of, func(x, y tenants.Share) int { return cmp.Compare(x.Rate.Ratio, y.Rate.Ratio) })
-	g := Guideline{Topic: Neighbours, About: workload + " on " + a.runs(workload), Evidence: Evidence{Host: where.Host}}
+	slices.SortStableFunc(perNeighbour, func(x, y tenants.Share) int { return cmp.Compare(x.Rate.Ratio, y.Rate.Ratio) })
+	g := Guideline{Topic: Neighbours, About: workload + " on " + a.runs(workload), Evidence: Evidence{Host: measured.Host}}
 	keeps := func(s tenants.Share) string { return units.Percent(s.Rate.Ratio) }
 	var bad, good, open []tenants.Share
-	for _, s := range of {
+	for _, s := range perNeighbour {
 		g.Evidence.Words = append(g.Evidence.Words, fmt.Sprintf("%d of %s beside %d of %s: %s of what it does alone", s.Count, workload,
 			s.Beside[0].Count, neighbour(s), s.Rate.WithInterval()))
 		switch {
@@ -110,35 +112,35 @@ func (a *adviser) adviseBeside(workload string, where tenants.Tenants, all []ten
 		}
 		g.Text += "."
 	case len(good) > 0:
-		g.Text = fmt.Sprintf("%s may stand beside %s.", a.describeWorkload(workload), list(good))
+		g.Text = fmt.Sprintf("%s may share a host with %s.", a.describeWorkload(workload), list(good))
 	default:
 		g.Open = true
 		g.Text = fmt.Sprintf("What %s keeps beside %s is not known yet: trials differ too much.", a.describeWorkload(workload),
 			plural.List(open, neighbour))
 	}
-	if runview.ApartLimits(a.v.HostOf(of[0].Mix)) {
+	if runview.ApartLimits(a.v.HostOf(perNeighbour[0].Mix)) {
 		g.Mind = append(g.Mind, "the scaled-down host limits reads and writes apart, so that readers and writers never compete for its drive")
 		g.Papers = nil
 	}
 	a.add(g)
 }
 
-// compareNeighbours says what of the papers' advice a tenant's loss agrees with.
+// compareNeighbours adds the papers' advice that a tenant's loss agrees or disagrees with.
 func (a *adviser) compareNeighbours(g *Guideline, s tenants.Share) {
-	own, other := a.accessOf(s.Workload), a.accessOf(s.Beside[0].Workload)
-	by := s.Workload + " beside " + s.Beside[0].Workload
+	pattern, neighborAccess := a.accessOf(s.Workload), a.accessOf(s.Beside[0].Workload)
+	combination := s.Workload + " beside " + s.Beside[0].Workload
 	e := s.Rate
 	decide := func(p Published, agrees, disagrees bool) {
 		if agrees || disagrees {
-			g.Papers = append(g.Papers, Relation{p, agrees, by})
+			g.Papers = append(g.Papers, Relation{p, agrees, combination})
 		}
 	}
 	switch {
-	case own.random && other.sequential && (own.reads && other.reads || own.writes && other.writes):
+	case pattern.random && neighborAccess.sequential && (pattern.reads && neighborAccess.reads || pattern.writes && neighborAccess.writes):
 		decide(notSequentialBesideRandom, e.High < threshold.DrasticLoss, e.Low > threshold.DrasticLoss)
-	case own == other && own != (access{}):
+	case pattern == neighborAccess && pattern != (access{}):
 		decide(alikeIsFair, e.Low > threshold.FairShare, e.High < threshold.FairShare)
-	case own.reads && other.writes || own.writes && other.reads:
+	case pattern.reads && neighborAccess.writes || pattern.writes && neighborAccess.reads:
 		decide(readersBesideWriters, e.Low > threshold.FairShare, e.High < threshold.FairShare)
 	}
 }
@@ -167,7 +169,7 @@ func (a *adviser) number() {
 }
 
 func (a *adviser) carries(c loadline.Curve) {
-	g := Guideline{Topic: Number, About: c.Workload + " on " + a.runs(c.Workload), Evidence: Evidence{Host: c.Host}}
+	g := Guideline{Topic: Number, About: c.Workload + " on " + a.runs(c.Workload), Evidence: Evidence{Host: c.Host.Has}}
 	last := c.Points[len(c.Points)-1]
 	for _, p := range c.Points {
 		words := fmt.Sprintf("%s: %s a second", plural.Count(p.Instances, "instance"), units.Rate(p.Rate))
@@ -179,7 +181,7 @@ func (a *adviser) carries(c loadline.Curve) {
 		}
 		g.Evidence.Words = append(g.Evidence.Words, words)
 	}
-	own := a.accessOf(c.Workload)
+	access := a.accessOf(c.Workload)
 	paper := func(p Published, agrees bool) { g.Papers = append(g.Papers, Relation{Published: p, Agrees: agrees}) }
 	switch {
 	case c.Valley != nil:
@@ -191,7 +193,7 @@ func (a *adviser) carries(c loadline.Curve) {
 		}
 		g.Text += "."
 		paper(balance, memory)
-		if own.reads {
+		if access.reads {
 			paper(beforeTheValley, memory)
 		}
 	case c.Open != "" && c.Line.Low == 0:
@@ -200,20 +202,33 @@ func (a *adviser) carries(c loadline.Curve) {
 	case c.Line.Instances == last.Instances:
 		g.Text = fmt.Sprintf("Run %s of %s here, and perhaps more: each that joined added throughput.",
 			plural.Count(last.Instances, "instance"), a.describeWorkload(c.Workload))
-		if own.writes && last.Binds != "" {
+		if access.writes && last.Binds != "" {
 			paper(writeUntilCPU, last.Binds == fact.Processors)
 		}
 	default:
-		g.Text = fmt.Sprintf("Run %s of %s here: more add nothing", plural.Count(c.Line.Instances, "instance"), a.describeWorkload(c.Workload))
+		g.Text = fmt.Sprintf("Run %s of %s here: ", plural.Count(c.Line.Instances, "instance"), a.describeWorkload(c.Workload))
+		if c.Line.Objective.None() {
+			g.Text += fmt.Sprintf("%d together did %s times what did most", last.Instances, units.Times(last.Rate/mostOf(c.Points)))
+		} else {
+			g.Text += "with more the objective is not known to be met"
+		}
 		if last.Binds != "" {
 			g.Text += ", held back by " + last.Binds.Word()
 		}
 		g.Text += "."
-		if own.writes && last.Binds != "" {
+		if access.writes && last.Binds != "" {
 			paper(writeUntilCPU, last.Binds == fact.Processors)
 		}
 	}
 	a.add(g)
+}
+
+// mostOf returns the highest rate of points.
+func mostOf(points []fact.ScalingPoint) (most float64) {
+	for _, p := range points {
+		most = max(most, p.Rate)
+	}
+	return most
 }
 
 // limits advises which policies of limits to give instances.
@@ -228,35 +243,36 @@ func (a *adviser) limits() {
 			Evidence: Evidence{Host: p.Host}}
 		var costly, free []policies.Policy
 		cost := map[string]policies.Cost{}
-		for _, one := range p.Policies {
-			cost[one.Name] = one.Cost
-			switch one.Cost {
+		for _, policy := range p.Policies {
+			cost[policy.Name] = policy.Cost
+			switch policy.Cost {
 			case policies.CostSome:
-				costly = append(costly, one)
+				costly = append(costly, policy)
 			case policies.CostNone, policies.CostGain:
-				free = append(free, one)
+				free = append(free, policy)
 			}
-			words := fmt.Sprintf("%s: %s of the throughput of none", one.Name, one.Throughput.WithInterval())
-			if one.P99 != nil {
-				words += fmt.Sprintf(", %s of its p99", one.P99.WithInterval())
+			words := fmt.Sprintf("%s: %s of the throughput of none", policy.Name, policy.Throughput.WithInterval())
+			if policy.P99 != nil {
+				words += fmt.Sprintf(", %s of its p99", policy.P99.WithInterval())
 			}
 			g.Evidence.Words = append(g.Evidence.Words, words)
 		}
 		slices.SortStableFunc(costly, func(x, y policies.Policy) int { return cmp.Compare(x.Throughput.Ratio, y.Throughput.Ratio) })
-		name := func(one policies.Policy) string { return one.Name }
-		lost := func(one policies.Policy) string {
-			return fmt.Sprintf("%s costs %s", one.Name, units.Percent(1-one.Throughput.Ratio))
+		name := func(policy policies.Policy) string { return policy.Name }
+		lost := func(policy policies.Policy) string {
+			return fmt.Sprintf("%s costs %s", policy.Name, units.Percent(1-policy.Throughput.Ratio))
 		}
 		switch {
 		case len(costly)+len(free) == 0:
 			g.Open = true
 			g.Text = fmt.Sprintf("What limits cost %d of %s is not known yet: trials differ too much.", p.Instances, a.describeWorkload(p.Workload))
 		case len(costly) == 0:
-			g.Text = fmt.Sprintf("Any of these limits is free for %d of %s here: %s.", p.Instances, a.describeWorkload(p.Workload), plural.List(free, name))
+			g.Text = fmt.Sprintf("Any of these limits costs %d of %s at most %s here: %s.", p.Instances, a.describeWorkload(p.Workload),
+				prose.AtMost(policies.MayCost(free)), plural.List(free, name))
 		default:
 			g.Text = fmt.Sprintf("Of limits on %d of %s, %s of throughput", p.Instances, a.describeWorkload(p.Workload), plural.List(costly, lost))
 			if len(free) > 0 {
-				g.Text += fmt.Sprintf("; %s cost nothing that is known", plural.And(plural.Words(free, name)))
+				g.Text += fmt.Sprintf("; %s cost at most %s", plural.And(plural.Words(free, name)), prose.AtMost(policies.MayCost(free)))
 			}
 			g.Text += "."
 		}
@@ -271,8 +287,8 @@ func (a *adviser) limits() {
 	}
 }
 
-// more advises what more of a limit of the scaled-down host would buy.
-func (a *adviser) more() {
+// adviseLimits advises which limit of the scaled-down host to raise, by the throughput that this would buy.
+func (a *adviser) adviseLimits() {
 	for _, f := range elasticity.Find(a.v) {
 		facts, ok := f.Facts.(*elasticity.Facts)
 		if !ok {
@@ -296,10 +312,18 @@ func (a *adviser) more() {
 		case len(e.Helps) > 0:
 			g.Text = fmt.Sprintf("For %d of %s, add %s first: more of it makes all do more.", e.Instances, a.describeWorkload(e.Workload), plural.List(e.Helps, word))
 		case len(e.Needed) > 0:
-			g.Text = fmt.Sprintf("For %d of %s there is enough of everything; with less %s they do less.", e.Instances, a.describeWorkload(e.Workload),
-				plural.List(e.Needed, word))
+			g.Text = fmt.Sprintf("For %d of %s: with less %s they do less", e.Instances, a.describeWorkload(e.Workload), plural.List(e.Needed, word))
+			if most := e.BuyAtMost(); most > 0 {
+				g.Text += fmt.Sprintf(", and more of a limit buys at most %s", prose.AtMost(most))
+			}
+			g.Text += "."
 		default:
-			g.Text = fmt.Sprintf("For %d of %s more of nothing that is limited helps.", e.Instances, a.describeWorkload(e.Workload))
+			var all []fact.Resource
+			for _, w := range e.Limits {
+				all = append(all, w.Resource)
+			}
+			g.Text = fmt.Sprintf("For %d of %s more or less of a limit changes throughput by at most %s.", e.Instances,
+				a.describeWorkload(e.Workload), prose.AtMost(e.ChangeAtMost(all...)))
 		}
 		if first := append(slices.Clone(e.Helps), e.Needed...); len(first) > 0 && a.accessOf(e.Workload).reads {
 			g.Papers = append(g.Papers, Relation{Published: memoryFirst, Agrees: first[0] == fact.Memory})
@@ -337,7 +361,7 @@ func (a *adviser) level(factor string, s levels.Series) {
 		g.Open = true
 		g.Text = fmt.Sprintf("What %s does to %s is not known yet.", factor, s.Name)
 	case does == levels.Level:
-		g.Text = fmt.Sprintf("%s gains nothing from another %s than %s.", s.Name, factor, first.Level)
+		g.Text = fmt.Sprintf("%s changes by at most %s with another %s than %s.", s.Name, prose.AtMost(s.MayChange()), factor, first.Level)
 	case s.Best == 0:
 		g.Text = fmt.Sprintf("Run %s with %s %s: it does less at the others.", s.Name, factor, best.Level)
 	default:
@@ -345,9 +369,9 @@ func (a *adviser) level(factor string, s levels.Series) {
 			units.Times(best.Throughput.Ratio), first.Level)
 	}
 	mix, known := a.v.Run.Mix(first.Mix)
-	at := slices.IndexFunc(s.Points, func(p levels.Point) bool { return p.Level == "nvme" && fast(p) })
-	if factor == "media" && known && at >= 0 {
-		e := s.Points[at].Throughput
+	i := slices.IndexFunc(s.Points, func(p levels.Point) bool { return p.Level == "nvme" && fast(p) })
+	if factor == "media" && known && i >= 0 {
+		e := s.Points[i].Throughput
 		if reads := a.accessOf(mix.Tenants[0].Workload).reads; reads && (e.Low > threshold.DriveHelps || e.High < threshold.DriveHelps) {
 			g.Papers = append(g.Papers, Relation{Published: readsGain, Agrees: e.Low > threshold.DriveHelps})
 		}
@@ -359,7 +383,7 @@ func (a *adviser) level(factor string, s levels.Series) {
 func (a *adviser) stacks() {
 	for _, f := range verdict.Find(a.v) {
 		facts, ok := f.Facts.(verdict.Facts)
-		if !ok || f.Case != "recommendation" || facts.Name == "" || facts.OnlyCandidate || f.Recommendation == nil {
+		if !ok || f.Case != "stack" || facts.Name == "" || facts.OnlyCandidate || f.Recommendation == nil {
 			continue
 		}
 		g := Guideline{Topic: Stacks, About: a.v.Run.Experiment.Question, Open: f.Recommendation.Confidence == fact.TooEarly,

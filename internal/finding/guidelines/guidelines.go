@@ -12,8 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/repeats"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units/plural"
@@ -38,10 +40,10 @@ func Topics() []Topic { return []Topic{Neighbours, Number, Limits, More, Drives,
 // Guideline is a sentence of advice.
 type Guideline struct {
 	Topic    Topic      `json:"topic"`
-	About    string     `json:"about"` // what it is advice on: of several runs that tell the newest counts
+	About    string     `json:"about"` // what it is advice on: of several runs that say so the newest counts
 	Text     string     `json:"text"`
 	Evidence Evidence   `json:"evidence"`
-	Open     bool       `json:"open,omitempty"` // it says what cannot be told yet
+	Open     bool       `json:"open,omitempty"` // it says what is not known yet
 	Papers   []Relation `json:"papers,omitempty"`
 	Mind     []string   `json:"mind,omitempty"` // what limits it
 }
@@ -49,6 +51,7 @@ type Guideline struct {
 // Evidence names a run that a guideline was drawn from.
 type Evidence struct {
 	Run        string    `json:"run"`
+	Pooled     []string  `json:"pooled,omitempty"` // the runs that Run has the trials of, where they are several
 	Experiment string    `json:"experiment"`
 	Started    time.Time `json:"started,omitzero"`
 	Host       string    `json:"host,omitempty"` // the scaled-down host, for people; "" for the host itself
@@ -66,35 +69,33 @@ type Relation struct {
 // Given are the guidelines that runs of a host give.
 type Given struct {
 	Guidelines []Guideline `json:"guidelines"`
-	Runs       int         `json:"runs"`             // that tell something
-	Silent     int         `json:"silent,omitempty"` // that tell nothing
+	Runs       int         `json:"runs"`             // that guidelines follow from
+	Silent     int         `json:"silent,omitempty"` // that none follows from
 }
 
-// Find draws guidelines from runs, in any order.
+// Find draws guidelines from runs, in any order. Repeats of one experiment are pooled.
 func Find(runs []*result.Run) (g Given) {
 	g.Guidelines = []Guideline{} // in JSON, none is an empty list
-	runs = slices.Clone(runs)
-	slices.SortStableFunc(runs, func(a, b *result.Run) int { return b.Started.Compare(a.Started) })
-	at := map[string]int{}
-	for _, run := range runs {
-		told := guidelinesOf(run)
-		if len(told) == 0 {
-			g.Silent++
+	indexOf := map[string]int{}
+	for _, run := range repeats.Groups(runs) {
+		drawn := guidelinesOf(run)
+		if len(drawn) == 0 {
+			g.Silent += max(1, len(run.Pooled))
 			continue
 		}
-		g.Runs++
-		for _, one := range told {
-			key := string(one.Topic) + "\x00" + one.About
-			i, met := at[key]
+		g.Runs += max(1, len(run.Pooled))
+		for _, guideline := range drawn {
+			key := string(guideline.Topic) + "\x00" + guideline.About
+			i, met := indexOf[key]
 			switch {
 			case !met:
-				at[key] = len(g.Guidelines)
-				g.Guidelines = append(g.Guidelines, one)
-			case g.Guidelines[i].Open && !one.Open:
-				one.Evidence.Older = append(one.Evidence.Older, g.Guidelines[i].Evidence.Run)
-				g.Guidelines[i] = one
+				indexOf[key] = len(g.Guidelines)
+				g.Guidelines = append(g.Guidelines, guideline)
+			case g.Guidelines[i].Open && !guideline.Open:
+				guideline.Evidence.Older = append(guideline.Evidence.Older, g.Guidelines[i].Evidence.Run)
+				g.Guidelines[i] = guideline
 			default:
-				g.Guidelines[i].Evidence.Older = append(g.Guidelines[i].Evidence.Older, one.Evidence.Run)
+				g.Guidelines[i].Evidence.Older = append(g.Guidelines[i].Evidence.Older, guideline.Evidence.Run)
 			}
 		}
 	}
@@ -114,12 +115,18 @@ type adviser struct {
 // guidelinesOf returns the guidelines of a run.
 func guidelinesOf(run *result.Run) []Guideline {
 	a := &adviser{v: runview.New(run)}
-	for _, draw := range []func(){a.neighbours, a.number, a.limits, a.more, a.levels, a.stacks, a.placed} {
+	for _, draw := range []func(){a.neighbours, a.number, a.limits, a.adviseLimits, a.levels, a.stacks, a.placed} {
 		draw()
 	}
 	for i := range a.out {
 		e := &a.out[i].Evidence
 		e.Run, e.Experiment, e.Started = run.ID, run.Experiment.Name, run.Started
+		for _, pooled := range run.Pooled {
+			e.Pooled = append(e.Pooled, pooled.ID)
+		}
+		if from := prose.FromRuns(run); !strings.HasSuffix(a.out[i].Text, from) {
+			a.out[i].Text += from
+		}
 	}
 	return a.out
 }
@@ -137,11 +144,11 @@ func (g Given) Summary() string {
 		return "No run here says what to do: plimsoll run heterogeneous, density and policies are made to, and plimsoll list has more."
 	}
 	agree, not, open := 0, 0, 0
-	for _, one := range g.Guidelines {
-		if one.Open {
+	for _, guideline := range g.Guidelines {
+		if guideline.Open {
 			open++
 		}
-		for _, r := range one.Papers {
+		for _, r := range guideline.Papers {
 			if r.Agrees {
 				agree++
 			} else {
@@ -162,33 +169,33 @@ func (g Given) Summary() string {
 func times(n int) string { return plural.Count(n, "time") }
 
 // Sections show the guidelines by topic: a sentence each, its evidence and what papers say below.
-func (g Given) Sections() (all []*section.Section) {
+func (g Given) Sections() (sections []*section.Section) {
 	for _, topic := range Topics() {
 		s := &section.Section{Title: string(topic)}
 		evidence, openly := evidenceTable(), evidenceTable()
 		var open []string
-		for _, one := range g.Guidelines {
-			if one.Topic != topic {
+		for _, guideline := range g.Guidelines {
+			if guideline.Topic != topic {
 				continue
 			}
-			text := one.Text
-			for _, r := range one.Papers {
+			text := guideline.Text
+			for _, r := range guideline.Papers {
 				text += " " + r.String()
 			}
-			for _, m := range one.Mind {
+			for _, m := range guideline.Mind {
 				text += " Mind: " + m + "."
 			}
-			if one.Open {
-				open = append(open, one.About)
+			if guideline.Open {
+				open = append(open, guideline.About)
 			} else {
 				s.Remarks = append(s.Remarks, section.Remark{Text: text})
 			}
 			table := &evidence
-			if one.Open {
+			if guideline.Open {
 				table = &openly
 			}
-			table.Rows = append(table.Rows, section.Row{Words: one.About + ", in " + one.Evidence.where()})
-			for _, words := range one.Evidence.Words {
+			table.Rows = append(table.Rows, section.Row{Words: guideline.About + ", in " + guideline.Evidence.source()})
+			for _, words := range guideline.Evidence.Words {
 				table.Rows = append(table.Rows, section.Row{Cells: []section.Cell{section.Text(words)}})
 			}
 		}
@@ -203,10 +210,10 @@ func (g Given) Sections() (all []*section.Section) {
 			s.Parts = []*section.Section{{Title: "Not known yet: " + string(topic), Tables: []section.Table{openly}}}
 		}
 		if len(s.Remarks) > 0 {
-			all = append(all, s)
+			sections = append(sections, s)
 		}
 	}
-	return all
+	return sections
 }
 
 // evidenceTable has a line for each guideline, and a row for each thing that was measured of it.
@@ -216,9 +223,12 @@ func evidenceTable() section.Table {
 	}}
 }
 
-// where names the run, and what others say the same.
-func (e Evidence) where() string {
+// source names the run, and what others say the same.
+func (e Evidence) source() string {
 	text := e.Run
+	if len(e.Pooled) > 0 {
+		text = plural.And(e.Pooled)
+	}
 	if e.Host != "" {
 		text += ", in a scaled-down host of " + e.Host
 	}

@@ -23,18 +23,18 @@ func readStory(t *testing.T, file string, change ...string) *result.Run {
 }
 
 // texts are the guidelines on a topic, with what papers say of each.
-func texts(g Given, topic Topic) (all []string) {
-	for _, one := range g.Guidelines {
-		if one.Topic != topic {
+func texts(g Given, topic Topic) (texts []string) {
+	for _, guideline := range g.Guidelines {
+		if guideline.Topic != topic {
 			continue
 		}
-		text := one.Text
-		for _, r := range one.Papers {
+		text := guideline.Text
+		for _, r := range guideline.Papers {
 			text += map[bool]string{true: " +", false: " -"}[r.Agrees] + r.ID + strings.TrimSuffix(" "+r.By, " ")
 		}
-		all = append(all, text)
+		texts = append(texts, text)
 	}
-	return all
+	return texts
 }
 
 // What a run measured is advice, with what papers say of it; inverted data gives the opposite.
@@ -42,7 +42,8 @@ func TestGuidelines(t *testing.T) {
 	const mixed = "stack disk: loop > xfs > volume\n" +
 		"workload W ycsb {mix: {update: 1}, records: 1000, database: cassandra}\n" +
 		"workload RW randwrite {bs: 4KiB}\nworkload RR randread {bs: 4KiB}\nworkload SW write {bs: 128KiB}\n"
-	const beside = "instances W disk x1 1000 1001 1002 1003 1004 1005\ninstances RW disk x1 1000 1001 1002 1003 1004 1005\n" +
+	const mixes = "instances W disk x1 1000 1001 1002 1003 1004 1005\ninstances RW disk x1 1000 1001 1002 1003 1004 " +
+		"1005\n" +
 		"instances RR disk x1 1000 1001 1002 1003 1004 1005\ninstances SW disk x1 1000 1001 1002 1003 1004 1005\n" +
 		"beside disk Wx1 RWx1 990/{500|990} 991/{501|991} 992/{502|992} 993/{503|993} 994/{504|994} 995/{505|995}\n" +
 		"beside disk Wx1 RRx1 900/{900|400} 901/{901|401} 902/{902|402} 903/{903|403} 904/{904|404} 905/{905|405}\n" +
@@ -51,20 +52,20 @@ func TestGuidelines(t *testing.T) {
 		return runtest.Tell(t, head+runtest.Pick(data, second))
 	}
 	for _, c := range []struct {
-		what  string
+		name  string
 		run   *result.Run
 		topic Topic
 		want  []string
 	}{
-		{"neighbours", tell(mixed, beside, false), Neighbours, []string{
+		{"neighbours", tell(mixed, mixes, false), Neighbours, []string{
 			"Do not put RW beside W here: it keeps 50% of its rate. +not-sequential-beside-random RW beside W",
-			"W may stand beside RR, where it keeps 90%, SW, where it keeps 90% and RW, where it keeps 99.00%. +readers-beside-writers W beside RR " +
+			"W may share a host with RR, where it keeps 90%, SW, where it keeps 90% and RW, where it keeps 99.00%. +readers-beside-writers W beside RR " +
 				"+alike-is-fair W beside SW",
-			"RR may stand beside W, where it keeps 90%. +readers-beside-writers RR beside W",
-			"SW may stand beside W, where it keeps 90%. +alike-is-fair SW beside W",
+			"RR may share a host with W, where it keeps 90%. +readers-beside-writers RR beside W",
+			"SW may share a host with W, where it keeps 90%. +alike-is-fair SW beside W",
 		}},
-		{"other neighbors", tell(mixed, beside, true), Neighbours, []string{
-			"RW may stand beside W, where it keeps 99.00%. -not-sequential-beside-random RW beside W",
+		{"other neighbors", tell(mixed, mixes, true), Neighbours, []string{
+			"RW may share a host with W, where it keeps 99.00%. -not-sequential-beside-random RW beside W",
 			"Do not put RR beside W here: it keeps 40% of its rate. -readers-beside-writers RR beside W",
 			"Do not put SW beside W here: it keeps 40% of its rate. -alike-is-fair SW beside W",
 		}},
@@ -76,11 +77,11 @@ func TestGuidelines(t *testing.T) {
 			"For 5 of C, add memory first: more of it makes all do more. +memory-first",
 		}},
 		{"policies", readStory(t, "../policies/testdata/policies.story"), Limits, []string{
-			"Of limits on 4 of C, all costs 83% and mem costs 50% of throughput; cpu cost nothing that is known. +processors-alone",
+			"Of limits on 4 of C, all costs 83% and mem costs 50% of throughput; cpu cost at most 1%. +processors-alone",
 		}},
 		{"a faster drive", readStory(t, "../levels/testdata/levels.story"), Drives, []string{
 			"Run C-1 with media nvme: it does 6.9 times what it does with sata. +reads-gain",
-			"D-1 gains nothing from another media than sata. -reads-gain",
+			"D-1 changes by at most 1% with another media than sata. -reads-gain",
 		}},
 		{"users", readStory(t, "../levels/testdata/users.story"), Drives, []string{
 			"Run T-1 with users 10: it does 3.0 times what it does with 1.",
@@ -95,13 +96,14 @@ func TestGuidelines(t *testing.T) {
 		got := texts(Find([]*result.Run{c.run}), c.topic)
 		for _, want := range c.want {
 			if !slices.Contains(got, want) {
-				t.Errorf("%s: no %q among\n%s", c.what, want, strings.Join(got, "\n"))
+				t.Errorf("%s: no %q among\n%s", c.name, want, strings.Join(got, "\n"))
 			}
 		}
 	}
 }
 
-// Where readers and writers of a scaled-down host never compete, no paper is agreed or disagreed with, and that is said.
+// Where readers and writers of a scaled-down host never compete, no paper is agreed or disagreed with, and that is
+// said.
 func TestAMiniatureThatLimitsReadsAndWritesApart(t *testing.T) {
 	for limits, apart := range map[string]bool{"reads=1000 writes=1000": true, "reads=1000": false, "memory=400": false} {
 		run := readStory(t, "../tenants/testdata/neighbours.story", "cpus=2 memory=400 reads=1500", limits)
@@ -114,32 +116,32 @@ func TestAMiniatureThatLimitsReadsAndWritesApart(t *testing.T) {
 	}
 }
 
-// Of several runs that tell of the same, the newest that can tell it counts, in whatever order they are given.
+// Of several runs of the same that are no repeats, the newest that can show it counts, in whatever order they are given.
 func TestTheNewestRunThatTellsCounts(t *testing.T) {
-	at := func(day int, run *result.Run, id string) *result.Run {
-		run.Started, run.ID = time.Date(2026, 11, day, 0, 0, 0, 0, time.UTC), id
+	dated := func(day int, run *result.Run, id string) *result.Run {
+		run.Started, run.ID, run.Environment.Kernel = time.Date(2026, 11, day, 0, 0, 0, 0, time.UTC), id, id
 		return run
 	}
 	users := func() *result.Run { return readStory(t, "../levels/testdata/users.story") }
-	few := func() *result.Run {
+	tooFew := func() *result.Run {
 		run := users()
 		run.Trials = slices.DeleteFunc(run.Trials, func(t result.Trial) bool { return t.Block > 1 })
 		return run
 	}
 	for _, c := range []struct {
-		runs []*result.Run
-		by   string
-		old  int
+		runs   []*result.Run
+		newest string
+		old    int
 	}{
-		{[]*result.Run{at(1, users(), "first"), at(2, users(), "second")}, "second", 1},
-		{[]*result.Run{at(2, users(), "second"), at(1, users(), "first")}, "second", 1},
-		{[]*result.Run{at(1, users(), "first"), at(2, few(), "few")}, "first", 1},
-		{[]*result.Run{at(1, few(), "few")}, "few", 0},
+		{[]*result.Run{dated(1, users(), "first"), dated(2, users(), "second")}, "second", 1},
+		{[]*result.Run{dated(2, users(), "second"), dated(1, users(), "first")}, "second", 1},
+		{[]*result.Run{dated(1, users(), "first"), dated(2, tooFew(), "few")}, "first", 1},
+		{[]*result.Run{dated(1, tooFew(), "few")}, "few", 0},
 	} {
 		g := Find(c.runs)
-		at := slices.IndexFunc(g.Guidelines, func(g Guideline) bool { return g.Topic == Drives })
-		if at < 0 || g.Guidelines[at].Evidence.Run != c.by || len(g.Guidelines[at].Evidence.Older) != c.old {
-			t.Errorf("%+v, want that of %s", g.Guidelines, c.by)
+		i := slices.IndexFunc(g.Guidelines, func(g Guideline) bool { return g.Topic == Drives })
+		if i < 0 || g.Guidelines[i].Evidence.Run != c.newest || len(g.Guidelines[i].Evidence.Older) != c.old {
+			t.Errorf("%+v, want that of %s", g.Guidelines, c.newest)
 		}
 	}
 	empty := Find([]*result.Run{{}, nil}[:1])
@@ -163,13 +165,13 @@ func TestEvidenceIsShown(t *testing.T) {
 			}
 		}
 	}
-	for _, one := range g.Guidelines {
-		if one.Open && len(one.Papers) > 0 {
-			t.Errorf("it shows nothing yet, and what papers advise of it: %+v", one)
+	for _, guideline := range g.Guidelines {
+		if guideline.Open && len(guideline.Papers) > 0 {
+			t.Errorf("it shows nothing yet, and what papers advise of it: %+v", guideline)
 		}
-		if len(one.Evidence.Words) == 0 || one.Evidence.Run == "" || !strings.Contains(shown, one.Text) ||
-			!strings.Contains(shown, one.Evidence.Words[0]) || !strings.Contains(shown, one.Evidence.Run) {
-			t.Errorf("not shown: %+v", one)
+		if len(guideline.Evidence.Words) == 0 || guideline.Evidence.Run == "" || !strings.Contains(shown, guideline.Text) ||
+			!strings.Contains(shown, guideline.Evidence.Words[0]) || !strings.Contains(shown, guideline.Evidence.Run) {
+			t.Errorf("not shown: %+v", guideline)
 		}
 	}
 	if !strings.Contains(shown, "MSST'17 (6.3) advises: too many instances") || !strings.Contains(shown, "that holds here") {

@@ -13,7 +13,7 @@ var (
 	writeUntilCPU = Published{"write-until-cpu", "IPCCC'16", "V",
 		"containers that mostly write add throughput until the processors are full"}
 	beforeTheValley = Published{"before-the-valley", "IPCCC'16", "V",
-		"containers that mostly read from memory are to be fewer than outgrow it"}
+		"containers that mostly read from memory must be so few that their files fit in it"}
 	notSequentialBesideRandom = Published{"not-sequential-beside-random", "IPCCC'16", "V",
 		"what writes or reads at random loses most beside what does so in sequence"}
 	alikeIsFair = Published{"alike-is-fair", "IPCCC'16", "V",

@@ -3,25 +3,25 @@ package illusion
 import (
 	"fmt"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/units"
 )
 
 // why says what one would conclude from the rate of an illusion, and which cache it is.
 func (f Facts) why(rate float64, against *fact.Effect) string {
-	said := fmt.Sprintf("Its %s IOPS say nothing about the device.", units.Rate(rate))
+	text := fmt.Sprintf("Its %s IOPS say nothing about the device.", units.Rate(rate))
 	if against != nil {
-		what := "the baseline"
+		baseline := "the baseline"
 		if f.Fastest {
-			what = "the fastest honest stack"
+			baseline = "the fastest honest stack"
 		}
-		said = fmt.Sprintf("Without this check you would conclude %s of %s, %s, from its %s IOPS.", against.Written(),
-			against.Baseline, what, units.Rate(rate))
+		text = fmt.Sprintf("Without this check you would conclude %s of %s, %s, from its %s IOPS.", against.Written(),
+			against.Baseline, baseline, units.Rate(rate))
 	}
 	if f.Judged != "" {
-		said += " In one trial, " + f.Judged + "."
+		text += " In one trial, " + f.Judged + "."
 	}
-	return said + " " + caches[f.Cause]
+	return text + " " + caches[f.Cause]
 }
 
 // caches say which cache answers, and what to do about it, by Facts.Cause.

@@ -62,7 +62,7 @@ func Points(run *result.Run) []Point {
 	if len(run.Mixes) == 0 {
 		return nil
 	}
-	var all []Point
+	var points []Point
 	cells := runview.Of(run)
 	for _, p := range cells.Points() {
 		if m, ok := run.Mix(p.Mix); ok && m.Plain() {
@@ -70,10 +70,10 @@ func Points(run *result.Run) []Point {
 		}
 		view := newPoint(p, cells.Trials(p), cells.Done(p))
 		if len(view.Tenants) > 0 {
-			all = append(all, view)
+			points = append(points, view)
 		}
 	}
-	return all
+	return points
 }
 
 func newPoint(p result.Point, tried, done []*result.Trial) Point {
@@ -107,31 +107,31 @@ func newPoint(p result.Point, tried, done []*result.Trial) Point {
 
 // newTenant describes the instances that are of the same tenant and on the
 // same stack as one.
-func newTenant(one result.Instance, trials []*result.Trial) Tenant {
-	v := Tenant{Tenant: one.Tenant, Workload: one.Workload, Stack: one.Stack, Limited: one.Limited}
-	own := func(in *result.Instance) bool { return in.Tenant == one.Tenant && in.Stack == one.Stack }
+func newTenant(instance result.Instance, trials []*result.Trial) Tenant {
+	v := Tenant{Tenant: instance.Tenant, Workload: instance.Workload, Stack: instance.Stack, Limited: instance.Limited}
+	isSame := func(in *result.Instance) bool { return in.Tenant == instance.Tenant && in.Stack == instance.Stack }
 	type value func(result.Instance) (float64, bool)
-	measured := func(of func(*result.Measurement) float64) value {
+	measured := func(quantity func(*result.Measurement) float64) value {
 		return func(in result.Instance) (float64, bool) {
 			if in.Measurement == nil {
 				return 0, false
 			}
-			return of(in.Measurement), true
+			return quantity(in.Measurement), true
 		}
 	}
-	used := func(of func(*result.Usage) float64) value {
+	used := func(quantity func(*result.Usage) float64) value {
 		return func(in result.Instance) (float64, bool) {
 			if in.Usage == nil || !(in.Usage.Seconds > 0) {
 				return 0, false
 			}
-			return of(in.Usage) / in.Usage.Seconds, true
+			return quantity(in.Usage) / in.Usage.Seconds, true
 		}
 	}
 	rate := measured((*result.Measurement).IOPS)
-	for _, of := range []struct {
-		to   *float64
-		over func([]float64) float64 // of a trial, from what each instance has
-		each value
+	for _, figure := range []struct {
+		to          *float64
+		summarize   func([]float64) float64 // of the values of a trial's instances
+		perInstance value
 	}{
 		{&v.Rate, sum, rate},
 		{&v.Median, stats.Median, rate},
@@ -147,35 +147,35 @@ func newTenant(one result.Instance, trials []*result.Trial) Tenant {
 			return float64(in.Usage.PeakMemoryBytes), true
 		}},
 	} {
-		*of.to = stats.Median(runview.Take(trials, func(t *result.Trial) (float64, bool) {
+		*figure.to = stats.Median(runview.Take(trials, func(t *result.Trial) (float64, bool) {
 			var values []float64
 			for _, in := range t.Instances {
-				x, ok := of.each(in)
-				if own(&in) && ok {
+				x, ok := figure.perInstance(in)
+				if isSame(&in) && ok {
 					values = append(values, x)
 				}
 			}
 			if len(values) == 0 {
 				return 0, false
 			}
-			return of.over(values), true
+			return figure.summarize(values), true
 		}).Values())
 	}
 	for _, t := range trials {
 		count := 0
 		for i := range t.Instances {
-			if own(&t.Instances[i]) {
+			if isSame(&t.Instances[i]) {
 				count++
 			}
 		}
 		v.Count = max(v.Count, count)
 	}
 	v.Share = stats.Median(runview.Take(trials, func(t *result.Trial) (float64, bool) {
-		part, ok := runview.Rate.Some(t, own)
+		part, ok := runview.Rate.Some(t, isSame)
 		all, _ := runview.Rate.Of(t, "")
 		return part / all, ok && all > 0
 	}).Values())
-	v.P99NS = runview.P99.SampleOf(trials, own).Median()
+	v.P99NS = runview.P99.SampleOf(trials, isSame).Median()
 	return v
 }
 
@@ -201,12 +201,12 @@ func (p *Point) note(t *result.Trial) {
 	}
 }
 
-func (p *Point) limited(who string, l result.Limited) {
+func (p *Point) limited(subject string, l result.Limited) {
 	for _, problem := range l.Problems {
-		p.add(Note{Who: who, Text: problem})
+		p.add(Note{Who: subject, Text: problem})
 	}
 	if l.Asked != l.ReadBack {
-		p.add(Note{Who: who, Text: fmt.Sprintf("asked for %s, the kernel holds %s",
+		p.add(Note{Who: subject, Text: fmt.Sprintf("asked for %s, the kernel holds %s",
 			l.Asked.String(), cmp.Or(l.ReadBack.String(), "no limit"))})
 	}
 }
@@ -233,24 +233,39 @@ func (p Point) Name() string {
 
 // Doubts returns the reasons why the numbers of the point are less certain than they seem.
 func (p Point) Doubts() []string {
-	var all []string
+	var doubts []string
 	if p.Failed && p.Trials > 0 {
-		all = append(all, p.Name()+": no trial was completed by all instances; the numbers are of those that were measured")
+		doubts = append(doubts, p.Name()+": no trial was completed by all instances; the numbers are of those that were "+
+			"measured")
 	}
 	if p.Outside > result.MaxOutside {
-		all = append(all, fmt.Sprintf("%s: an instance was measured for %s of its time while not all others were",
+		doubts = append(doubts, fmt.Sprintf("%s: an instance was measured for %s of its time while not all others were",
 			p.Name(), units.SignificantPercent(p.Outside)))
 	}
-	return all
+	return doubts
 }
 
-// remarks are what must be said beside the numbers of the point.
-func (p Point) remarks() []string {
-	all := p.Doubts()
-	for _, n := range p.Notes {
-		all = append(all, p.Name()+": "+n.String())
+// Problems returns the notes of points, each once, behind the names of all points that have it: "one and two: readers: …".
+func Problems(points []Point) (lines []string) {
+	var notes []Note
+	names := map[Note][]string{}
+	times := map[Note]int{}
+	for _, p := range points {
+		for _, n := range p.Notes {
+			key := n
+			key.Times = 0
+			if names[key] == nil {
+				notes = append(notes, key)
+			}
+			names[key], times[key] = append(names[key], p.Name()), times[key]+n.Times
+		}
 	}
-	return all
+	for _, n := range notes {
+		counted := n
+		counted.Times = times[n]
+		lines = append(lines, plural.And(names[n])+": "+counted.String())
+	}
+	return lines
 }
 
 // String says what happened, and how often.

@@ -33,9 +33,12 @@ func Section(run *result.Run) *section.Section {
 		if len(p.Tenants) > 1 {
 			table.Rows = append(table.Rows, section.TextRow("", allRow(p)))
 		}
-		for _, text := range p.remarks() {
+		for _, text := range p.Doubts() {
 			s.Remarks = append(s.Remarks, section.Remark{Text: text})
 		}
+	}
+	for _, text := range Problems(points) {
+		s.Remarks = append(s.Remarks, section.Remark{Text: text})
 	}
 	if len(table.Rows) == 0 {
 		return nil

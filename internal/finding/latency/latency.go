@@ -4,7 +4,7 @@ package latency
 import (
 	"fmt"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/hist"
 	"plimsoll/internal/runview"
@@ -16,7 +16,7 @@ import (
 func Percentiles(run *result.Run, points []fact.Point) *section.Section {
 	s := &section.Section{Title: "Latency percentiles", Note: fmt.Sprintf("Total latency, what the application waits, "+
 		"from the merged histograms of all trials. To the right, ever fewer I/Os wait longer: a curve ends where fewer "+
-		"than %d did.", section.LeastTail)}
+		"than %d did.", hist.LeastAbove)}
 	table := section.Table{Folded: true,
 		Caption: "percentiles of total latency, as the curves have them: all trials merged",
 		Columns: section.Columns(2, "Stack", "Workload")}
@@ -35,17 +35,17 @@ func Percentiles(run *result.Run, points []fact.Point) *section.Section {
 			if p.Workload != m.Name {
 				continue
 			}
-			one := section.Series{Name: p.Stack}
+			series := section.Series{Name: p.Stack}
 			if p.FromMemory() {
-				one.Note = "memory"
+				series.Note = "memory"
 			}
 			merged := view.Cell(p.Stack, p.Workload).Merge(result.Total)
-			one.Curve = f.Percentiles(merged.Count, func(percent float64) (uint64, bool) {
+			series.Curve = f.Percentiles(merged.Count, func(percent float64) (uint64, bool) {
 				ns, ok := hist.Percentile(merged.Bins, percent)
 				return ns, ok && ns > 0
 			})
-			if len(one.Curve) > 0 {
-				f.Series = append(f.Series, one)
+			if len(series.Curve) > 0 {
+				f.Series = append(f.Series, series)
 				table.Rows = append(table.Rows, percentileRow(p, merged))
 			}
 		}
@@ -66,7 +66,7 @@ func percentileRow(p fact.Point, merged hist.Histogram) section.Row {
 	row := section.Row{Stack: p.Stack, Cells: []section.Cell{section.Text(p.Stack), section.Text(p.Workload)}}
 	for _, percent := range tablePercents {
 		ns, ok := hist.Percentile(merged.Bins, percent)
-		if !ok || float64(merged.Count)*(100-percent)/100 < section.LeastTail {
+		if !ok || !hist.Known(merged.Count, percent) {
 			row.Cells = append(row.Cells, section.Text("too few I/Os"))
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
@@ -22,7 +22,7 @@ import (
 type Facts struct {
 	Factor   string   `json:"factor"`
 	Series   []Series `json:"series"`
-	Imported bool     `json:"imported,omitempty"` // they were measured elsewhere, and hosts are those hosts
+	Imported bool     `json:"imported,omitempty"` // they were imported, and hosts are those hosts
 
 	rate string // what throughput is counted in: "ops/s"
 }
@@ -31,7 +31,10 @@ type Facts struct {
 type Series struct {
 	Name   string  `json:"name"` // of the mixes, without the factor's level
 	Points []Point `json:"points"`
-	Best   int     `json:"best"` // the point with the most throughput
+	Best   int     `json:"best"` // the point that does most, beside the others in the same rounds
+	// MayBeBest are the points that may be the one with the most throughput, by multiple comparisons with the best: Best
+	// among them, and alone where it is known to be the best. All points are where nothing is known.
+	MayBeBest []int `json:"may_be_best"`
 }
 
 // Point has the measurements of a mix at one level. Values are medians of setups.
@@ -57,31 +60,30 @@ func Find(v *runview.View) (out []fact.Finding) {
 	return out
 }
 
-func find(v *runview.View, of runview.Levelled) (fact.Finding, *Facts) {
-	told := &Facts{Factor: of.Factor, Imported: v.Run.Imported != nil}
+func find(v *runview.View, levelled runview.Levelled) (fact.Finding, *Facts) {
+	facts := &Facts{Factor: levelled.Factor, Imported: v.Run.Imported != nil}
 	var cells []*runview.Cell
 	var effects []*fact.Effect
-	for _, s := range of.Series {
-		one := Series{Name: s.Name}
+	for _, s := range levelled.Series {
+		series := Series{Name: s.Name}
 		var first *runview.Cell
-		for i, level := range s.Levels {
+		for _, level := range s.Levels {
 			p := pointOf(v, level, first)
 			first = s.Levels[0].Cell
 			effects = append(effects, p.Throughput, p.P99)
-			if one.Points = append(one.Points, p); p.Rate > one.Points[one.Best].Rate {
-				one.Best = i
-			}
+			series.Points = append(series.Points, p)
 		}
+		series.Best, series.MayBeBest = v.BestOf(s.Cells())
 		cells = append(cells, s.Cells()...)
-		told.Series = append(told.Series, one)
+		facts.Series = append(facts.Series, series)
 	}
-	runview.AdjustTogether(effects)
-	told.rate = runview.RateUnit(cells...)
-	names := plural.Words(told.Series, func(s Series) string { return s.Name })
+	v.AdjustTogether(effects)
+	facts.rate = runview.RateUnit(cells...)
+	names := plural.Words(facts.Series, func(s Series) string { return s.Name })
 	return fact.Finding{
-		ID: "levels/" + told.Factor + "/" + strings.Join(names, "+"), Case: "levels", Kind: fact.KindScaling, Facts: told,
-		Title: told.summary(), Why: told.why(), Evidence: runview.Points(cells...), Caveats: runview.MarksOf(cells...),
-	}, told
+		ID: "levels/" + facts.Factor + "/" + strings.Join(names, "+"), Case: "levels", Kind: fact.KindScaling, Facts: facts,
+		Title: facts.summary(), Why: facts.why(), Evidence: runview.Points(cells...), Caveats: runview.MarksOf(cells...),
+	}, facts
 }
 
 func pointOf(v *runview.View, level runview.Level, first *runview.Cell) Point {
@@ -94,29 +96,33 @@ func pointOf(v *runview.View, level runview.Level, first *runview.Cell) Point {
 
 // Verdict draws the verdict of a run that asks what one factor does: all of its mixes differ in it, on a host that was
 // quiet or not. ok is false for any other run.
-func Verdict(v *runview.View, quiet bool) (f fact.Finding, told *Facts, ok bool) {
-	all := v.Levelled()
-	if len(all) != 1 {
+func Verdict(v *runview.View, quiet bool) (f fact.Finding, facts *Facts, ok bool) {
+	levelled := v.Levelled()
+	if len(levelled) != 1 {
 		return f, nil, false
 	}
-	f, told = find(v, all[0])
+	f, facts = find(v, levelled[0])
 	for _, c := range v.All() {
-		if !told.has(c.Workload.Name) {
+		if !facts.has(c.Workload.Name) {
 			return f, nil, false
 		}
 	}
 	f.ID, f.Case, f.Kind = "recommendation", "levels", fact.KindRecommendation
-	f.Recommendation = &fact.Recommendation{Confidence: told.confidence(quiet)}
-	f.Title = prose.Capital(string(f.Recommendation.Confidence)) + ": " + told.summary()
+	f.Recommendation = &fact.Recommendation{Confidence: facts.confidence(quiet)}
+	f.Title = prose.Capital(string(f.Recommendation.Confidence)) + ": " + facts.summary()
 	if f.Recommendation.Confidence == fact.TooEarly {
-		f.Title = fmt.Sprintf("Too early to say what %s does: trials differ too much", told.Factor)
-		if told.tooFew() {
-			f.Title = fmt.Sprintf("Too early to say what %s does: it takes %d setups of each to separate effects from chance", told.Factor,
+		f.Title = fmt.Sprintf("Too early to say what %s does: trials differ too much", facts.Factor)
+		if facts.tooFew() {
+			f.Title = fmt.Sprintf("Too early to say what %s does: it takes %d setups of each to separate effects from chance",
+				facts.Factor,
 				stats.FewestPairs)
 		}
 	}
-	return f, told, true
+	return f, facts, true
 }
+
+// Next returns what is open of what the factor does.
+func (f *Facts) Next(_ *result.Run, c fact.Confidence) fact.Next { return fact.MoreSetups(c) }
 
 func (f *Facts) has(mix string) bool {
 	for _, s := range f.Series {
@@ -166,7 +172,7 @@ func (s Series) Effect() FactorEffect {
 		case e == nil:
 		case e.TooFew:
 			return Open
-		case e.Differs && (s.Best == 0 || s.Points[s.Best].Throughput.Differs):
+		case e.Differs && len(s.MayBeBest) < len(s.Points):
 			return Changes
 		case runview.MayBeLarge(*e):
 			does = Open
@@ -175,26 +181,53 @@ func (s Series) Effect() FactorEffect {
 	return does
 }
 
+// MayChange returns by how much its rate changes at most from the first level to another, as a share.
+func (s Series) MayChange() (largest float64) {
+	for _, p := range s.Points {
+		if p.Throughput != nil {
+			largest = max(largest, p.Throughput.MayChange())
+		}
+	}
+	return largest
+}
+
 // withEffect returns the series that the factor has an effect on.
 func (f *Facts) withEffect(effect FactorEffect) (all []Series) {
 	return slices.DeleteFunc(slices.Clone(f.Series), func(s Series) bool { return s.Effect() != effect })
 }
 
-// summary has the best level of each series, and what it is of the first one.
+// bestLevels names the levels that may do most, with their factor: a range where they are next to each other.
+func (s Series) bestLevels(factor string) string {
+	levels := plural.Words(s.MayBeBest, func(i int) string { return s.Points[i].Level })
+	first, last := s.MayBeBest[0], s.MayBeBest[len(levels)-1]
+	if len(levels) > 1 && last-first == len(levels)-1 {
+		return fmt.Sprintf("%s %s to %s", factor, levels[0], levels[len(levels)-1])
+	}
+	return factor + " " + plural.Or(levels)
+}
+
+// summary has the levels of each series that may be the best, and what the best is of the first one.
 func (f *Facts) summary() string {
 	var clauses []string
 	for _, s := range f.withEffect(Changes) {
 		first, best := s.Points[0], s.Points[s.Best]
-		clause := fmt.Sprintf("%s does most at %s %s, %s a second", s.Name, f.Factor, best.Level, units.Rate(best.Rate))
-		if s.Best > 0 {
+		clause := fmt.Sprintf("%s does most at %s, %s a second", s.Name, s.bestLevels(f.Factor), units.Rate(best.Rate))
+		if len(s.MayBeBest) > 1 {
+			clause += " at " + best.Level
+		}
+		if s.Best > 0 && best.Throughput.Differs {
 			clause += fmt.Sprintf(", %s times what it does at %s", units.Times(best.Throughput.Ratio), first.Level)
 		}
 		clauses = append(clauses, clause)
 	}
 	name := func(s Series) string { return s.Name }
 	if level := f.withEffect(Level); len(level) > 0 {
-		clauses = append(clauses, fmt.Sprintf("%s %s about as much at each level of %s", plural.List(level, name),
-			plural.Choose(len(level), "does", "do"), f.Factor))
+		largest := 0.0
+		for _, s := range level {
+			largest = max(largest, s.MayChange())
+		}
+		clauses = append(clauses, fmt.Sprintf("%s %s by at most %s from %s %s to another", plural.List(level, name),
+			plural.Choose(len(level), "changes", "change"), prose.AtMost(largest), f.Factor, level[0].Points[0].Level))
 	}
 	if open := f.withEffect(Open); len(open) > 0 {
 		clauses = append(clauses, fmt.Sprintf("what %s does to %s is not known yet", f.Factor, plural.List(open, name)))
@@ -224,12 +257,12 @@ func (f *Facts) section() *section.Section {
 	}
 	var held []prose.Held
 	numbers := true
-	for _, one := range f.Series {
-		for _, p := range one.Points {
+	for _, series := range f.Series {
+		for _, p := range series.Points {
 			s.Covers = append(s.Covers, result.Point{Stack: p.Stack, Mix: p.Mix})
 			if p.Throughput != nil {
-				held = append(held, prose.Held{Name: one.Name + " at " + p.Level, Against: one.Points[0].Level,
-					Text: p.Mix + " against " + one.Points[0].Mix, Summary: p.Summary})
+				held = append(held, prose.Held{Name: series.Name + " at " + p.Level, Against: series.Points[0].Level,
+					Text: p.Mix + " against " + series.Points[0].Mix, Summary: p.Summary})
 			}
 			_, err := strconv.ParseFloat(p.Level, 64)
 			numbers = numbers && err == nil
@@ -263,15 +296,15 @@ func (f *Facts) host() string {
 // levelFigure draws a value over the levels, which are numbers: a line for each series.
 func (f *Facts) levelFigure(title string, y section.Axis, mark func(Point) section.Mark) section.Figure {
 	fig := section.Figure{Title: title, X: section.Axis{Label: f.Factor, Of: section.Count, Each: true}, Y: y}
-	for _, one := range f.Series {
-		line := section.Series{Name: one.Name}
-		for _, p := range one.Points {
+	for _, series := range f.Series {
+		line := section.Series{Name: series.Name}
+		for _, p := range series.Points {
 			m := mark(p)
 			if !(m.Y > 0) {
 				continue
 			}
 			m.X, _ = strconv.ParseFloat(p.Level, 64) // the section draws curves of numbers alone
-			m.Text = fmt.Sprintf("%s at %s %s: %s", one.Name, f.Factor, p.Level, y.Of.Exact(m.Y))
+			m.Text = fmt.Sprintf("%s at %s %s: %s", series.Name, f.Factor, p.Level, y.Of.Exact(m.Y))
 			line.Marks = append(line.Marks, m)
 		}
 		fig.Series = append(fig.Series, line)
@@ -296,11 +329,12 @@ func (f *Facts) table() section.Table {
 		}
 		t.Columns = append(t.Columns, section.Column{Head: "host", Text: true, Means: means, Drop: 1})
 	}
-	for _, one := range f.Series {
-		for i, p := range one.Points {
+	for _, series := range f.Series {
+		for i, p := range series.Points {
 			ratio, _ := p.Throughput.Cells()
-			t.Rows = append(t.Rows, section.Row{Stack: p.Stack, Strong: i == one.Best, Cells: []section.Cell{
-				section.Text(one.Name), section.Text(p.Level), section.Count.Cell(p.Rate), section.Count.Between(p.Low, p.High), ratio,
+			t.Rows = append(t.Rows, section.Row{Stack: p.Stack, Strong: i == series.Best, Cells: []section.Cell{
+				section.Text(series.Name), section.Text(p.Level), section.Count.Cell(p.Rate), section.Count.Between(p.Low, p.High),
+				ratio,
 				section.Latency.Positive(p.P99NS), section.Bandwidth.Positive(p.DeviceBytes), section.Number.Positive(p.CPUs),
 				section.Share.Positive(p.Waiting),
 			}})

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/runview"
 )
 
@@ -15,16 +15,16 @@ import (
 type Facts struct {
 	Curve Curve `json:"curve"`
 
-	of    runview.Series
-	rate  string   // what throughput is counted in: "IOPS"
-	runs  string   // what each instance does, and within which limits of its own
-	marks []string // that every number carries
-	out   []int    // numbers with which an instance was measured while not all others were,
-	most  float64  // and for which share of its time at most
+	series  runview.Series
+	rate    string   // what throughput is counted in: "IOPS"
+	runs    string   // what each instance does, and within which limits of its own
+	marks   []string // that every number carries
+	out     []int    // numbers with which an instance was measured while not all others were,
+	outside float64  // the largest share of their time outside the common window
 }
 
 // Cells are the measurements behind the facts.
-func (f *Facts) Cells() []*runview.Cell { return f.of.Cells() }
+func (f *Facts) Cells() []*runview.Cell { return f.series.Cells() }
 
 // last returns the point of the most instances.
 func (c Curve) last() fact.ScalingPoint { return c.Points[len(c.Points)-1] }
@@ -78,38 +78,37 @@ type binding struct {
 }
 
 // bindings are the resources that limit all instances together.
-func (c Curve) bindings() (all []binding) {
+func (c Curve) bindings() (bindings []binding) {
 	for _, p := range c.Points {
 		if p.Binds == "" {
 			continue
 		}
-		at := slices.IndexFunc(all, func(b binding) bool { return b.resource == p.Binds })
-		if at < 0 {
-			at = len(all)
-			all = append(all, binding{resource: p.Binds})
+		i := slices.IndexFunc(bindings, func(b binding) bool { return b.resource == p.Binds })
+		if i < 0 {
+			i = len(bindings)
+			bindings = append(bindings, binding{resource: p.Binds})
 		}
-		all[at].instances, all[at].use = append(all[at].instances, fmt.Sprint(p.Instances)), p.Use(p.Binds)
+		bindings[i].instances, bindings[i].use = append(bindings[i].instances, fmt.Sprint(p.Instances)), p.Use(p.Binds)
 	}
-	return all
+	return bindings
 }
 
 // Curve has the measurements of all instances of a mix together, over their number.
 type Curve struct {
-	Stack    string              `json:"stack,omitempty"`    // "" for a mix that names its own
-	Workload string              `json:"workload"`           // with the policy of limits, if there is one: "C under mem"
-	Host     string              `json:"host,omitempty"`     // the scaled-down host, for people; "" for the host itself
-	Imported bool                `json:"imported,omitempty"` // it was measured elsewhere, and Host is that host
-	Points   []fact.ScalingPoint `json:"points"`             // ascending by instances
-	Missing  []int               `json:"missing,omitempty"`  // numbers of instances that were tried, of which no trial was completed
-	Memory   int64               `json:"memory,omitempty"`   // of the scaled-down host, in bytes; 0 where it has no limit of its own
-	Floor    float64             `json:"floor,omitempty"`    // share by which setups of the same mix differ in their rate; 0 where not known
-	Best     int                 `json:"best"`               // instances that together do most
+	Stack    string              `json:"stack,omitempty"` // "" for a mix that names its own
+	Workload string              `json:"workload"`        // with the policy of limits, if there is one: "C under mem"
+	Host     fact.Host           `json:"host"`
+	Points   []fact.ScalingPoint `json:"points"`            // ascending by instances
+	Missing  []int               `json:"missing,omitempty"` // numbers of instances that were tried without a completed trial
+	Memory   int64               `json:"memory,omitempty"`  // of the scaled-down host, in bytes; 0 where it has no limit of its own
+	Floor    float64             `json:"floor,omitempty"`   // share by which setups of the same mix differ in their rate; 0 where not known
+	Best     int                 `json:"best"`              // instances that together do most
 	Valley   *Valley             `json:"valley,omitempty"`
 	Rate     *Shape              `json:"rate,omitempty"` // of throughput; nil where Open says why
-	P99      *Shape              `json:"p99,omitempty"`  // of latency; nil where nothing can be told
+	P99      *Shape              `json:"p99,omitempty"`  // of latency; nil where it is not known
 	Tail     *Tail               `json:"tail,omitempty"` // nil where p99 grows no more than the mean does
 	Line     Line                `json:"line"`
-	Open     string              `json:"open,omitempty"` // why nothing can be told of where the curve changes; "" where it can
+	Open     string              `json:"open,omitempty"` // why it is not known where the curve changes; "" where it can
 }
 
 // Cause is the resource for which more instances do less.
@@ -136,12 +135,13 @@ type Valley struct {
 // drawn anew, and the trials of each.
 type Line struct {
 	Objective fact.Objective `json:"objective,omitzero"`
-	Instances int            `json:"instances"`      // of the numbers that were measured; 0 where none meets the objective
-	Enough    int            `json:"enough"`         // the fewest that do as much
-	Low       int            `json:"low,omitempty"`  // 95% interval; Low and High are 0 where there is none,
-	High      int            `json:"high,omitempty"` // which is below four setups
-	BringUps  int            `json:"bring_ups"`      // of the number that has fewest
-	Odds      []Odds         `json:"odds,omitempty"` // ascending by instances
+	Instances int            `json:"instances"`         // of the numbers that were measured; 0 where none is known to meet the objective
+	Unknown   []int          `json:"unknown,omitempty"` // numbers with too few operations for the p99 of an objective: not known to meet it or to miss it
+	Enough    int            `json:"enough"`            // the fewest that do as much
+	Low       int            `json:"low,omitempty"`     // 95% interval; Low and High are 0 where there is none,
+	High      int            `json:"high,omitempty"`    // which is below four setups
+	BringUps  int            `json:"bring_ups"`         // of the number that has fewest
+	Odds      []Odds         `json:"odds,omitempty"`    // ascending by instances
 	room      int            // as Fit, of all scaled-down hosts of the run
 	Fit       int            `json:"fit,omitempty"`      // the most whose servers the scaled-down host's memory has room for; 0 where that is not known
 	Next      int            `json:"next,omitempty"`     // instances to measure next; 0 for none
@@ -184,7 +184,8 @@ const (
 	NextBelow   Next = "below"   // or below it
 	NextBetween Next = "between" // between two numbers that were
 	NextAlone   Next = "alone"   // what one instance does alone, which the objective asks for a share of, is not known
-	NextAgain   Next = "again"   // no number is left between: more setups would tell
+	NextLonger  Next = "longer"  // operations were too few for the percentile that the objective asks for
+	NextAgain   Next = "again"   // no number is left between: more setups would show it
 )
 
 // Shape describes a metric over the number of instances.

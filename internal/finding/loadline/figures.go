@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units"
 	"plimsoll/internal/units/plural"
@@ -98,33 +98,33 @@ func (c Curve) mark(p fact.ScalingPoint) section.Mark {
 // alone returns the line of instances that do not slow each other down.
 func (c Curve) alone() section.Guide {
 	first := c.Points[0]
-	each := first.Rate / float64(first.Instances)
-	g := section.Guide{Class: section.Alone, Y: func(n float64) float64 { return n * each }, Word: "each as one alone",
-		Text: fmt.Sprintf("if each did as much as one alone: %s/s", units.Exact(each))}
+	single := first.Rate / float64(first.Instances)
+	g := section.Guide{Class: section.Alone, Y: func(n float64) float64 { return n * single }, Word: "each as one alone",
+		Text: fmt.Sprintf("if each did as much as one alone: %s/s", units.Exact(single))}
 	if first.Instances > 1 {
 		g.Word = fmt.Sprintf("each as with %d", first.Instances)
-		g.Text = fmt.Sprintf("if each did as much as with %d: %s/s", first.Instances, units.Exact(each))
+		g.Text = fmt.Sprintf("if each did as much as with %d: %s/s", first.Instances, units.Exact(single))
 	}
 	return g
 }
 
 // bands are the load line, and where it may lie.
 func (l Line) bands() (bands []section.Band) {
-	at := section.Band{Class: section.Carries, X: [2]float64{float64(l.Instances), float64(l.Instances)},
+	line := section.Band{Class: section.Carries, X: [2]float64{float64(l.Instances), float64(l.Instances)},
 		Word: fmt.Sprintf("load line: %d", l.Instances), Text: "the load line: " + plural.Count(l.Instances, "instance")}
 	bringUps := plural.Count(l.BringUps, "setup")
 	switch {
 	case l.Decided():
-		at.Text += fmt.Sprintf(", however %s are drawn anew", bringUps)
+		line.Text += fmt.Sprintf(", however %s are drawn anew", bringUps)
 	case l.Low > 0:
-		at.Word += fmt.Sprintf(" (%d to %d)", l.Low, l.High)
-		at.Text += fmt.Sprintf("; 95%% interval %d to %d, of %s", l.Low, l.High, bringUps)
+		line.Word += fmt.Sprintf(" (%d to %d)", l.Low, l.High)
+		line.Text += fmt.Sprintf("; 95%% interval %d to %d, of %s", l.Low, l.High, bringUps)
 		bands = append(bands, section.Band{Class: section.Carries, X: [2]float64{float64(l.Low), float64(l.High)},
 			Text: fmt.Sprintf("the load line may lie anywhere from %d to %d instances", l.Low, l.High)})
 	default:
-		at.Text += fmt.Sprintf("; %s are too few to say how sure that is", bringUps)
+		line.Text += fmt.Sprintf("; %s are too few to say how sure that is", bringUps)
 	}
-	return append(bands, at)
+	return append(bands, line)
 }
 
 // bindingText says what binds, and how much of all that has a limit is used.
@@ -137,17 +137,17 @@ func bindingText(p fact.ScalingPoint) string {
 }
 
 // between is a value on the straight line between the points.
-func (c Curve) between(instances float64, of func(fact.ScalingPoint) float64) float64 {
+func (c Curve) between(instances float64, value func(fact.ScalingPoint) float64) float64 {
 	i := slices.IndexFunc(c.Points, func(p fact.ScalingPoint) bool { return float64(p.Instances) >= instances })
 	switch {
 	case i < 0:
-		return of(c.Points[len(c.Points)-1])
+		return value(c.Points[len(c.Points)-1])
 	case i == 0:
-		return of(c.Points[0])
+		return value(c.Points[0])
 	}
 	from, to := float64(c.Points[i-1].Instances), float64(c.Points[i].Instances)
 	share := (instances - from) / (to - from)
-	return of(c.Points[i-1])*(1-share) + of(c.Points[i])*share
+	return value(c.Points[i-1])*(1-share) + value(c.Points[i])*share
 }
 
 // latencies draws percentiles of latency.
@@ -155,7 +155,11 @@ func (c Curve) latencies() section.Figure {
 	f := section.Figure{Title: "Latency", Note: "of all operations, on a logarithmic scale", X: c.axis(),
 		Y: section.Axis{Of: section.Latency, Log: true}}
 	limit := c.Line.Objective.P99NS
-	for _, percent := range []float64{50, 99, 99.9} {
+	mean := c.series("mean", "", f.Y, func(p fact.ScalingPoint) float64 { return p.MeanNS })
+	if len(mean.Marks) > 0 {
+		f.Series = append(f.Series, mean)
+	}
+	for _, percent := range []float64{50, 95, 99, 99.9} {
 		s := section.Series{Name: fmt.Sprintf("p%g", percent)}
 		from, to := math.Inf(1), 0.0
 		for _, p := range c.Points {
@@ -188,6 +192,58 @@ func (c Curve) latencies() section.Figure {
 		y := c.between(c.P99.Knee.At, func(p fact.ScalingPoint) float64 { return math.Log(p.P99NS) })
 		f.Notes = []section.Note{{Class: section.Shape, X: c.P99.Knee.At, Y: math.Exp(y), Word: "knee of p99",
 			Text: "knee: p99 grows faster from " + c.P99.Knee.String()}}
+	}
+	return f
+}
+
+// series is a line of a value over the number of instances; nothing where it is 0 at all of them. On a logarithmic axis
+// points of 0 are left out.
+func (c Curve) series(name, unit string, y section.Axis, value func(fact.ScalingPoint) float64) section.Series {
+	s := section.Series{Name: name}
+	if !slices.ContainsFunc(c.Points, func(p fact.ScalingPoint) bool { return value(p) > 0 }) {
+		return s
+	}
+	for _, p := range c.Points {
+		if v := value(p); v > 0 || !y.Log {
+			s.Marks = append(s.Marks, section.Mark{X: float64(p.Instances), Y: v,
+				Text: fmt.Sprintf("%s, %s: %s%s", plural.Count(p.Instances, "instance"), name, y.Of.Exact(v), unit)})
+		}
+	}
+	return s
+}
+
+// cpus draws the processors' time of all instances; nothing where it was not counted.
+func (c Curve) cpus() section.Figure {
+	f := section.Figure{Title: "CPUs", Note: "at work for all instances; clients of servers are not among them",
+		X: c.axis(), Y: section.Axis{Of: section.Number}}
+	s := c.series("CPUs", "", f.Y, func(p fact.ScalingPoint) float64 { return p.CPUs })
+	if s.Name = ""; len(s.Marks) > 0 {
+		f.Series = []section.Series{s}
+	}
+	return f
+}
+
+// diskRequests draws how often a second the devices read and write; nothing where that was not counted.
+func (c Curve) diskRequests() section.Figure {
+	return c.disk(section.Figure{Title: "Disk requests", Note: "a second", Y: section.Axis{Of: section.Count}}, "/s",
+		func(p fact.ScalingPoint) float64 { return p.DiskReads }, func(p fact.ScalingPoint) float64 { return p.DiskWrites })
+}
+
+// diskBandwidth draws how much a second the devices read and write; nothing where that was not counted.
+func (c Curve) diskBandwidth() section.Figure {
+	return c.disk(section.Figure{Title: "Disk bandwidth", Y: section.Axis{Of: section.Bandwidth}}, "",
+		func(p fact.ScalingPoint) float64 { return p.DiskReadBytes },
+		func(p fact.ScalingPoint) float64 { return p.DiskWriteBytes })
+}
+
+func (c Curve) disk(f section.Figure, unit string, reads, writes func(fact.ScalingPoint) float64) section.Figure {
+	f.X = c.axis()
+	for _, s := range []section.Series{
+		c.series("reads", unit, f.Y, reads), c.series("writes", unit, f.Y, writes),
+	} {
+		if len(s.Marks) > 0 {
+			f.Series = append(f.Series, s)
+		}
 	}
 	return f
 }

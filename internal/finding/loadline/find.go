@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
@@ -18,7 +19,7 @@ func Find(v *runview.View) (out []fact.Finding) {
 	for _, told := range factsOf(v) {
 		f := told.finding()
 		f.ID, f.Case, f.Kind = "scaling/"+told.Curve.Stack+"/"+told.Curve.Workload, "scaling", fact.KindScaling
-		f.Workload, f.Title, f.Section = told.of.Workload, told.title(), told.section()
+		f.Workload, f.Title, f.Section = told.series.Workload, told.title(), told.section()
 		out = append(out, f)
 	}
 	return out
@@ -27,7 +28,8 @@ func Find(v *runview.View) (out []fact.Finding) {
 // finding is what a finding on a curve and a verdict have in common.
 func (f *Facts) finding() fact.Finding {
 	out := fact.Finding{
-		Facts: f, Why: f.each(), Evidence: runview.Points(f.of.Cells()...), Caveats: runview.MarksOf(f.of.Cells()...),
+		Facts: f, Why: f.details(), Evidence: runview.Points(f.series.Cells()...),
+		Caveats: runview.MarksOf(f.series.Cells()...),
 	}
 	if f.Curve.Stack != "" {
 		out.Stacks = []string{f.Curve.Stack}
@@ -35,69 +37,75 @@ func (f *Facts) finding() fact.Finding {
 	return out
 }
 
-// factsOf are those of all curves.
-func factsOf(v *runview.View) (all []*Facts) {
+// factsOf returns the facts of each curve.
+func factsOf(v *runview.View) (curves []*Facts) {
 	for _, s := range v.Scalings() {
-		told := &Facts{Curve: CurveOf(v, s), of: s, rate: runview.RateUnit(s.Cells()...)}
-		told.runs, told.marks = running(v, s)
+		facts := &Facts{Curve: CurveOf(v, s), series: s, rate: runview.RateUnit(s.Cells()...)}
+		facts.runs, facts.marks = running(v, s)
 		for i, c := range s.Cells() {
-			most := 0.0
+			outside := 0.0
 			for _, t := range c.Trials {
 				if t.Window != nil {
-					most = max(most, t.Window.Outside)
+					outside = max(outside, t.Window.Outside)
 				}
 			}
-			if most > result.MaxOutside {
-				told.out, told.most = append(told.out, s.Levels[i].Count()), max(told.most, most)
+			if outside > result.MaxOutside {
+				facts.out, facts.outside = append(facts.out, s.Levels[i].Count()), max(facts.outside, outside)
 			}
 		}
-		all = append(all, told)
+		curves = append(curves, facts)
 	}
-	return all
+	return curves
 }
 
-// running says what each instance does, and within which limits of its own; and which marks every
-// number carries.
-func running(v *runview.View, s runview.Series) (what string, marks []string) {
-	of := v.MixOf(s).Tenants[0]
-	what = v.Runs(of.Workload)
-	if !of.Limits.None() {
-		what = strings.TrimPrefix(what+", each with "+of.Limits.String(), ", ")
+// running returns what each instance does, within which limits of its own, and the marks that every number carries.
+func running(v *runview.View, s runview.Series) (does string, marks []string) {
+	tenant := v.MixOf(s).Tenants[0]
+	does = v.Runs(tenant.Workload)
+	if !tenant.Limits.None() {
+		does = strings.TrimPrefix(does+", each with "+tenant.Limits.String(), ", ")
 	}
 	marks = slices.DeleteFunc(runview.MarksOf(s.Cells()...), func(m string) bool {
 		return slices.ContainsFunc(s.Cells(), func(c *runview.Cell) bool { return !slices.Contains(c.Point.Marks, m) })
 	})
-	for _, name := range of.On { // these are their stacks, and the mix has none
+	for _, name := range tenant.On { // these are their stacks, and the mix has none
 		if s := v.Stack(name); s != nil {
 			for _, m := range s.Marks {
 				marks = runview.AddNew(marks, string(m))
 			}
 		}
 	}
-	return what, marks
+	return does, marks
 }
 
 // Verdict draws the verdict of a run that asks how many instances a host carries: on one stack,
 // of mixes that differ in their number. ok is false for any other run.
-func Verdict(v *runview.View) (f fact.Finding, told *Facts, ok bool) {
-	all := factsOf(v)
-	if len(all) == 0 {
+func Verdict(v *runview.View) (f fact.Finding, facts *Facts, ok bool) {
+	curves := factsOf(v)
+	if len(curves) == 0 {
 		return f, nil, false
 	}
 	for _, c := range v.All() {
-		if c.Stack != all[0].of.Stack || !v.Scaled(c.Workload.Name) {
+		if c.Stack != curves[0].series.Stack || !v.Scaled(c.Workload.Name) {
 			return f, nil, false
 		}
 	}
-	told = all[0]
-	if at := slices.IndexFunc(all, func(f *Facts) bool { return f.Curve.Valley != nil }); at >= 0 {
-		told = all[at]
+	facts = curves[0]
+	if i := slices.IndexFunc(curves, func(f *Facts) bool { return f.Curve.Valley != nil }); i >= 0 {
+		facts = curves[i]
 	}
-	f = told.finding()
-	f.ID, f.Case, f.Kind = "recommendation", "carries", fact.KindRecommendation
-	f.Recommendation = &fact.Recommendation{Confidence: told.confidence()}
-	f.Title = told.verdict(f.Recommendation.Confidence)
-	return f, told, true
+	f = facts.finding()
+	f.ID, f.Case, f.Kind = "recommendation", "load line", fact.KindRecommendation
+	f.Recommendation = &fact.Recommendation{Confidence: facts.confidence()}
+	f.Title = facts.verdict(f.Recommendation.Confidence)
+	named := []string{facts.Curve.Workload} // the same workload on another stack has its own finding
+	for _, c := range curves {
+		if said := c.secondVerdict(c.confidence()); said != "" && !slices.Contains(named, c.Curve.Workload) {
+			named = append(named, c.Curve.Workload)
+			f.Title += "; " + said
+		}
+	}
+	return f, facts, true
 }
 
 // confidence is how sure it is how many instances the host carries. Where they are to meet an
@@ -105,8 +113,10 @@ func Verdict(v *runview.View) (f fact.Finding, told *Facts, ok bool) {
 func (f *Facts) confidence() fact.Confidence {
 	line, valley, beyond := f.Curve.Line, f.Curve.Valley, f.beyond() != nil
 	switch {
-	case line.Objective.Unknown(), !line.Objective.None() && line.BringUps < stats.FewestPairs:
+	case line.undecidable(), !line.Objective.None() && line.BringUps < stats.FewestPairs:
 		return fact.TooEarly
+	case len(line.Unknown) > 0:
+		return fact.Likely
 	case beyond && (line.Decided() || line.Instances == 0 && len(line.Odds) == 0):
 		return fact.Sure
 	case beyond:
@@ -131,13 +141,13 @@ func curveOf(v *runview.View, s runview.Series) Curve {
 	seed := v.Run.Seed
 	c := Curve{
 		Stack: s.Stack.Name, Workload: s.Workload, Missing: s.Missing, Tail: tailOf(s, seed), Points: v.Points(s),
-		Line: lineFor(s, v.Objective(s), seed), Imported: v.Run.Imported != nil,
+		Line: lineFor(s, v.Objective(s), seed), Host: prose.HostOf(s.Host, v.Run.Imported != nil),
 	}
 	if s.Policy != "" {
 		c.Workload += " under " + s.Policy
 	}
 	if s.Host != nil {
-		c.Host, c.Memory = s.Host.String(), s.Host.MemoryBytes
+		c.Memory = s.Host.MemoryBytes
 	}
 	var rates []runview.Sample
 	for _, cell := range s.Cells() {
@@ -157,9 +167,6 @@ func curveOf(v *runview.View, s runview.Series) Curve {
 	}
 	c.Rate = shapeOf(curve, true)
 	c.Valley = valleyOf(curve, c.Points)
-	if c.Valley != nil && 1-c.Valley.Ratio <= c.Floor {
-		c.Valley = nil // setups of the same mix differ by as much
-	}
 	if c.Valley != nil {
 		c.Best = c.Valley.From
 		c.Valley.Cause = causeOf(c.pointAt(c.Valley.From), c.pointAt(c.Valley.To))

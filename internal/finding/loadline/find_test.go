@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/illusion"
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/ranking"
@@ -28,21 +28,21 @@ func TestAValleyIsFoundWithItsCause(t *testing.T) {
 	run := scaled("buffered", [5]float64{1590, 3180, 6360, 3600, 2100}, [5]float64{0, 0, 0.002, 0.3, 0.5},
 		[5]float64{128, 128, 128, 100, 70}, 5)
 	v := runview.New(run)
-	all := loadline.Find(v)
-	if len(all) != 1 || curveOf(all[0]).Valley == nil {
-		t.Fatalf("%+v", all)
+	findings := loadline.Find(v)
+	if len(findings) != 1 || curveOf(findings[0]).Valley == nil {
+		t.Fatalf("%+v", findings)
 	}
-	f := curveOf(all[0])
+	f := curveOf(findings[0])
 	if f.Best != 4 || f.Valley.From != 4 || f.Valley.To != 8 || f.Valley.Cause != loadline.CauseMemory || f.Valley.Ratio < 0.3 || f.Valley.Ratio > 0.36 {
 		t.Errorf("%+v, %+v", f, f.Valley)
 	}
 	for _, want := range []string{"in a scaled-down host of 2 CPUs, 640 MiB of memory", "most with 4: 6.41k a second", "from 0.0019 to 0.5", "from 128 MiB to 70 MiB"} {
-		if !strings.Contains(all[0].Why, want) {
-			t.Errorf("%q is not in: %s", want, all[0].Why)
+		if !strings.Contains(findings[0].Why, want) {
+			t.Errorf("%q is not in: %s", want, findings[0].Why)
 		}
 	}
 	verdict, _, ok := loadline.Verdict(v)
-	want := "Sure: this host carries 4 instances of buffered; 8 together do only 0.33 times as much, since their files outgrow its memory"
+	want := "Sure: a host of 2 CPUs and 640 MiB of memory, made of this one, carries 4 instances of buffered; 8 together do only 0.33 times as much, since their files outgrow its memory"
 	if !ok || verdict.Title != want {
 		t.Errorf("the verdict is\n%s\nnot\n%s", verdict.Title, want)
 	}
@@ -54,7 +54,7 @@ func TestAValleyIsFoundWithItsCause(t *testing.T) {
 // What does not fall has no valley: neither what stays level, nor what only stops
 // rising; and where nothing sampled explains a fall, no cause is made up.
 func TestWhatIsNoValley(t *testing.T) {
-	none := [5]float64{1, 1, 1, 1, 1}
+	flat := [5]float64{1, 1, 1, 1, 1}
 	for _, c := range []struct {
 		name  string
 		rates [5]float64
@@ -65,7 +65,7 @@ func TestWhatIsNoValley(t *testing.T) {
 		{"saturates", [5]float64{500, 1000, 2000, 2000, 2000}, "", "more of them never do less"},
 		{"falls", [5]float64{500, 1000, 2000, 1200, 700}, loadline.CauseUnknown, "8 do 0.35 times as much"},
 	} {
-		v := runview.New(scaled("direct", c.rates, none, [5]float64{}, 5))
+		v := runview.New(scaled("direct", c.rates, flat, [5]float64{}, 5))
 		f := loadline.Find(v)[0]
 		var cause loadline.Cause
 		if valley := curveOf(f).Valley; valley != nil {

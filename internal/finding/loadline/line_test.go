@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/testkit/runtest"
@@ -16,7 +16,7 @@ import (
 
 // crowds is a run of so many instances, with the rates of each in each setup.
 func crowds(
-	t runtest.Stopper, counts []int, rates func(instances, bringUp int) string, more string, bringUps int,
+	t runtest.Stopper, counts []int, rates func(instances, bringUp int) string, story string, bringUps int,
 ) *result.Run {
 	var b strings.Builder
 	b.WriteString("stack disk: loop > xfs\nworkload w randread {bs: 4KiB}\n")
@@ -25,7 +25,7 @@ func crowds(
 		for i := range bringUps {
 			b.WriteString(" " + rates(n, i))
 		}
-		b.WriteString(strings.ReplaceAll(more, "N", fmt.Sprint(n)) + "\n")
+		b.WriteString(strings.ReplaceAll(story, "N", fmt.Sprint(n)) + "\n")
 	}
 	return runtest.Tell(t, b.String())
 }
@@ -81,14 +81,14 @@ func TestLoadLineOfAnyRun(t *testing.T) {
 			return fmt.Sprint(rate.Draw(t, "rate"))
 		}, " mean=1000 p99=N000", bringUps)
 		line := lineOver(run, fact.Objective{})
-		at := func(n int) bool { return n == 1 || n == 2 || n == 4 || n == 8 }
-		if !at(line.Instances) || line.Enough > line.Instances {
+		isMeasured := func(n int) bool { return n == 1 || n == 2 || n == 4 || n == 8 }
+		if !isMeasured(line.Instances) || line.Enough > line.Instances {
 			t.Fatalf("%+v", line)
 		}
 		switch interval := line.Low > 0; {
 		case interval != (bringUps >= 4):
 			t.Fatalf("an interval of %d setups: %+v", bringUps, line)
-		case interval && (!at(line.Low) || !at(line.High) || line.Low > line.High):
+		case interval && (!isMeasured(line.Low) || !isMeasured(line.High) || line.Low > line.High):
 			t.Fatalf("%+v", line)
 		}
 		sum := 0.0
@@ -155,6 +155,77 @@ func TestNextFitsTheMemory(t *testing.T) {
 		line := lineOver(run, fact.Objective{})
 		if line.Next != c.next || line.Fit != c.fit || line.Full() != c.full {
 			t.Errorf("with servers of %d MiB: %+v", c.server, line)
+		}
+	}
+}
+
+// A number whose p99 is of too few operations neither meets an objective nor misses it: it is no line, what is beyond the
+// line is not decided by it, and to measure for longer comes next.
+func TestTooFewOperationsForAnObjective(t *testing.T) {
+	within := fact.Objective{P99NS: 2500}
+	for _, c := range []struct {
+		name    string
+		rates   []int // with 1, 2 and 4 instances, in trials of ten seconds
+		line    int
+		unknown string
+	}{
+		{"all known", []int{1000, 2000, 4000}, 2, "[]"},
+		{"exactly enough", []int{100, 200, 400}, 2, "[]"},
+		{"the fewest", []int{99, 200, 400}, 2, "[1]"},
+		{"the line", []int{400, 99, 200}, 1, "[2]"},
+		{"those that miss it", []int{400, 800, 99}, 2, "[4]"},
+		{"all", []int{50, 60, 70}, 0, "[1 2 4]"},
+	} {
+		run := crowds(t, []int{1, 2, 4}, func(n, _ int) string { return fmt.Sprint(c.rates[n/2]) }, " mean=500 p99=N000", 5)
+		line := lineOver(run, within)
+		if line.Instances != c.line || fmt.Sprint(line.Unknown) != c.unknown {
+			t.Errorf("%s: %+v", c.name, line)
+		}
+		if longer := line.NextWhy == NextLonger; longer != (c.unknown != "[]") {
+			t.Errorf("%s: next is %q", c.name, line.NextWhy)
+		}
+		run.Experiment.Objective = &result.Objective{P99Seconds: within.P99NS / 1e9}
+		f := factsOf(runview.New(run))[0]
+		confidence, want := f.confidence(), map[bool]fact.Confidence{true: fact.TooEarly, false: fact.Likely}[c.line == 0]
+		if c.unknown != "[]" && confidence != want {
+			t.Errorf("%s: it is %s", c.name, confidence)
+		}
+		text := "p99 is not known: it takes 1,000 operations of each setup"
+		if strings.Contains(f.details(), text) != (c.unknown != "[]") {
+			t.Errorf("%s: it says %q", c.name, f.details())
+		}
+		if title := f.title(); strings.Contains(title, "is not known") != (c.line == 0) {
+			t.Errorf("%s: the title is %q", c.name, title)
+		}
+		if alone := lineOver(run, fact.Objective{}); alone.Unknown != nil {
+			t.Errorf("%s: without an objective, nothing asks for a p99: %+v", c.name, alone)
+		}
+	}
+}
+
+// A p99 that falls with more instances is of chance: where an objective is judged, it is what those around it say, so
+// that one number that seems fast does not carry the line, nor one that seems slow end it.
+func TestP99sRise(t *testing.T) {
+	p99s := func(p99Of map[int]int) *result.Run {
+		var b strings.Builder
+		b.WriteString("stack disk: loop > xfs\nworkload w randread {bs: 4KiB}\n")
+		for _, n := range []int{1, 2, 4, 8} {
+			fmt.Fprintf(&b, "instances w disk x%d %s mean=500 p99=%d\n", n, strings.Repeat(fmt.Sprintf(" %d", 1000*n), 5),
+				p99Of[n])
+		}
+		return runtest.Tell(t, b.String())
+	}
+	within := fact.Objective{P99NS: 2000}
+	for _, c := range []struct {
+		p99  map[int]int
+		line int
+	}{
+		{map[int]int{1: 1000, 2: 1500, 4: 1800, 8: 4000}, 4},
+		{map[int]int{1: 1000, 2: 4000, 4: 5000, 8: 1900}, 1}, // eight seem fast
+		{map[int]int{1: 1000, 2: 2100, 4: 1800, 8: 4000}, 4}, // two seem slow: with four, 1,944
+	} {
+		if line := lineOver(p99s(c.p99), within); line.Instances != c.line {
+			t.Errorf("of %v: %+v", c.p99, line)
 		}
 	}
 }

@@ -2,42 +2,43 @@ package loadline
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 )
 
-// Command is the run once more, with as many instances at most as the line may lie at beyond those
-// that were measured; "" where that is not what is open, or a shell would read it otherwise.
-func (f *Facts) Command(run *result.Run) string {
-	if f.Curve.Line.NextWhy != NextBeyond || run.ID == "" {
-		return ""
+// Next returns what is open of the load line. Where it may lie beyond what was measured, more instances settle it, and
+// where it lies between two numbers, or at another, no run of the same.
+func (f *Facts) Next(run *result.Run, c fact.Confidence) fact.Next {
+	next := fact.MoreSetups(c)
+	if text := f.open(); text != "" {
+		next.Open = text
 	}
-	name := run.Experiment.Name
-	if run.Experiment.File != "" {
-		name = run.Experiment.File
+	if c == fact.TooEarly {
+		return next
 	}
-	words := []string{"plimsoll", "run", name}
-	if at := slices.Index(run.Command, "run"); at >= 0 && !slices.Contains(run.Command, "--resume") {
-		words = append([]string{"plimsoll"}, without(run.Command[at:], "-o", "--out", "--output", "--instances", "--seed")...)
+	why := f.Curve.Line.NextWhy
+	next.MoreTime, next.Command = why == "" || why == NextAgain, f.command(run)
+	if next.Command == "" && c == fact.Sure {
+		next.Command, next.Purpose = f.commandForWholeHost(run), "for the whole host"
 	}
-	if slices.ContainsFunc(words, func(w string) bool { return strings.ContainsAny(w, " '\"$\\\n") }) {
-		return ""
-	}
-	return strings.Join(append(words, "--instances", fmt.Sprint(f.Curve.Line.Next)), " ")
+	return next
 }
 
-// without returns the words of a command line without some of its flags and their values.
-func without(words []string, flags ...string) (kept []string) {
-	for i := 0; i < len(words); i++ {
-		flag, _, joined := strings.Cut(words[i], "=")
-		switch {
-		case !slices.Contains(flags, flag):
-			kept = append(kept, words[i])
-		case !joined:
-			i++
-		}
+// command is the run once more, with as many instances at most as the line may lie at beyond those that were measured;
+// "" where that is not open.
+func (f *Facts) command(run *result.Run) string {
+	if f.Curve.Line.NextWhy != NextBeyond {
+		return ""
 	}
-	return kept
+	return run.Another([]string{"--instances"}, "--instances", fmt.Sprint(f.Curve.Line.Next))
+}
+
+// commandForWholeHost is the run of a scaled-down host once more, on the whole host; "" for any other, and where
+// instances have shares of the scaled-down host.
+func (f *Facts) commandForWholeHost(run *result.Run) string {
+	if f.Curve.Host.Origin != fact.ScaledDown || f.series.Policy != "" {
+		return ""
+	}
+	return run.Another([]string{"--host"}, "--no-limits")
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
 	"plimsoll/internal/section"
@@ -24,17 +24,18 @@ func (f *Facts) section() *section.Section {
 		Note: "Medians over setups with their intervals. The load line is at as many instances as together do as much as " +
 			"any number does, within 10%" + c.Line.condition() + ".",
 		Remarks: f.remarks(), Tables: []section.Table{f.table()}, Keys: c.keys(),
-		Figures: []section.Figure{c.throughput(), c.latencies(), c.deviceReads(), c.pageCache()},
+		Figures: []section.Figure{c.throughput(), c.latencies(), c.deviceReads(), c.pageCache(), c.cpus(), c.diskRequests(), c.diskBandwidth()},
 	}
-	switch {
-	case c.Imported:
+	switch c.Host.Origin {
+	case fact.ImportedHost:
 		s.Title = fmt.Sprintf("How many instances of %s that host carried", c.Workload)
-		if c.Host != "" {
-			s.Title += ": " + c.Host
-			s.Note += " All imported, of a host of " + c.Host + "."
+		if c.Host.Has != "" {
+			s.Title += ": " + c.Host.Has
+			s.Note += " All imported, of a host of " + c.Host.Has + "."
 		}
-	case c.Host != "":
-		s.Note += " All in a scaled-down host of " + c.Host + "."
+	case fact.ScaledDown:
+		s.Title = fmt.Sprintf("How many instances of %s the scaled-down host carries", c.Workload)
+		s.Note += " All in a scaled-down host of " + c.Host.Has + "."
 	}
 	for _, p := range c.Points {
 		s.Covers = append(s.Covers, result.Point{Stack: c.Stack, Mix: p.Mix})
@@ -58,29 +59,29 @@ func (l Line) condition() string {
 }
 
 // remarks returns the remarks beside the numbers.
-func (f *Facts) remarks() (all []section.Remark) {
+func (f *Facts) remarks() (remarks []section.Remark) {
 	if f.runs != "" {
-		all = append(all, section.Remark{Text: f.runs})
+		remarks = append(remarks, section.Remark{Text: f.runs})
 	}
 	for _, m := range f.marks {
-		all = append(all, section.Remark{Text: prose.EveryNumber(m), Warn: true})
+		remarks = append(remarks, section.Remark{Text: prose.EveryNumber(m), Warn: true})
 	}
 	if f.Curve.Floor > 0 {
-		all = append(all, section.Remark{Text: fmt.Sprintf(
-			"noise floor: setups of the same mix differ by %s; no smaller difference is called real", units.Percent(f.Curve.Floor))})
+		remarks = append(remarks, section.Remark{Text: fmt.Sprintf(
+			"noise floor: setups of the same mix differ by %s", units.Percent(f.Curve.Floor))})
 	}
 	if len(f.out) > 0 {
-		all = append(all, section.Remark{Text: fmt.Sprintf(
+		remarks = append(remarks, section.Remark{Text: fmt.Sprintf(
 			"with %s, an instance was measured for up to %s of its time while not all others were", numbers(f.out),
-			units.Percent(f.most)), Warn: true})
+			units.Percent(f.outside)), Warn: true})
 	}
-	return all
+	return remarks
 }
 
 // numbers lists numbers of instances: "3, 6 and 8".
-func numbers(all []int) string {
+func numbers(counts []int) string {
 	var words []string
-	for _, n := range all {
+	for _, n := range counts {
 		words = append(words, fmt.Sprint(n))
 	}
 	return plural.And(words)
@@ -89,13 +90,13 @@ func numbers(all []int) string {
 // table has a row for each number of instances.
 func (f *Facts) table() section.Table {
 	c := f.Curve
-	what := "I/Os"
+	noun := "I/Os"
 	if f.rate != "IOPS" {
-		what = "operations"
+		noun = "operations"
 	}
 	t := section.Table{Caption: "medians over setups", Folded: true, Columns: []section.Column{
 		{Head: "instances"},
-		{Head: f.rate, Means: what + " a second of all instances together"},
+		{Head: f.rate, Means: noun + " a second of all instances together"},
 		{Head: "interval", Drop: 6},
 		{Head: "each", Means: "of one instance", Drop: 1},
 		{Head: "least", Means: "what the slowest instance gets of an equal share", Drop: 3},
@@ -105,23 +106,24 @@ func (f *Facts) table() section.Table {
 		{Head: "reads/op", Means: "reads of the device for each operation", Drop: 8},
 		{Head: "cache", Means: "page cache of each instance", Drop: 7},
 		{Head: "CPUs", Means: "at work for all instances", Drop: 2},
-		{Head: "binds", Means: "what keeps all together from doing more, by what was used (-: nothing that was measured)", Text: true},
+		{Head: "binds", Means: "the resource that limits all together, by use (-: none that was measured)", Text: true},
 		{Head: "here", Means: "the load line; knee: more instances add less from about there on; valley: they do less", Text: true},
 	}}
 	for _, p := range c.Points {
-		each := section.Count.Cell(p.Rate / float64(p.Instances))
-		if each.Value < 100 {
-			each.Of = section.Number
+		single := section.Count.Cell(p.Rate / float64(p.Instances))
+		if single.Value < 100 {
+			single.Of = section.Number
 		}
 		binds := section.None
 		if p.Binds != "" {
 			binds = p.Binds.Word()
 		}
 		t.Rows = append(t.Rows, section.Row{Stack: c.Stack, Strong: p.Instances == c.Line.Instances, Cells: []section.Cell{
-			section.Count.Cell(float64(p.Instances)), section.Count.Cell(p.Rate), section.Count.Between(p.RateLow, p.RateHigh), each,
+			section.Count.Cell(float64(p.Instances)), section.Count.Cell(p.Rate), section.Count.Between(p.RateLow, p.RateHigh),
+			single,
 			section.Share.Positive(p.Weakest), section.Latency.Positive(p.Percentile(50).NS), section.Latency.Positive(p.P99NS),
 			section.Latency.Positive(p.Percentile(99.9).NS), section.Number.Cell(p.DeviceReads), section.Bytes.Positive(p.CacheBytes),
-			section.Number.Cell(p.CPUs), section.Text(binds), c.here(p),
+			section.Number.Cell(p.CPUs), section.Text(binds), c.marks(p),
 		}})
 	}
 	if len(c.Missing) > 0 {
@@ -130,8 +132,8 @@ func (f *Facts) table() section.Table {
 	return t.Known()
 }
 
-// here says what a number of instances is on its curve.
-func (c Curve) here(p fact.ScalingPoint) section.Cell {
+// marks names what a number of instances is on its curve: the load line, the knee, the valley.
+func (c Curve) marks(p fact.ScalingPoint) section.Cell {
 	var is []string
 	if p.Instances == c.Line.Instances {
 		is = append(is, "load line")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
@@ -39,46 +40,46 @@ func sectionOf(t *testing.T, run *result.Run) (*section.Section, loadline.Curve)
 }
 
 // words are those that stand in a figure, and what its strip says.
-func words(f section.Figure) (all, strip []string) {
+func words(f section.Figure) (words, strip []string) {
 	for _, b := range f.Bands {
 		if b.Word != "" {
-			all = append(all, b.Word)
+			words = append(words, b.Word)
 		}
 	}
 	for _, n := range f.Notes {
-		all = append(all, n.Word)
+		words = append(words, n.Word)
 	}
 	for _, p := range f.Strip.Parts {
 		strip = append(strip, p.Word)
 	}
-	return all, slices.Compact(strip)
+	return words, slices.Compact(strip)
 }
 
 // What is shown of a run follows from what is special about it.
 func TestSection(t *testing.T) {
 	for name, c := range map[string]struct{ story, words, binds, figures string }{
 		"valley": {small + valley, "load line: 5, knee, valley 0.35x", "nothing, memory",
-			"Throughput, Latency, Device reads, Page cache"},
+			"Throughput, Latency, Device reads, Page cache, CPUs, Disk requests, Disk bandwidth"},
 		"objective": {small + objective + valley, "load line: 4, knee, valley 0.35x", "nothing, memory",
-			"Throughput, Latency, Device reads, Page cache"},
+			"Throughput, Latency, Device reads, Page cache, CPUs, Disk requests, Disk bandwidth"},
 		"unmet": {small + "objective p99=100000\n" + valley, "knee, valley 0.35x, load line: none", "nothing, memory",
-			"Throughput, Latency, Device reads, Page cache"},
+			"Throughput, Latency, Device reads, Page cache, CPUs, Disk requests, Disk bandwidth"},
 		"two counts": {small + "instances C disk x1 1501 1511 1512 1503 cache=198\ninstances C disk x2 3024 3048 3035 3040 cache=198\n",
-			"load line: 2", "nothing", "Throughput, Page cache"},
+			"load line: 2", "nothing", "Throughput, Page cache, CPUs"},
 		"undecided": {"cpus 16\nstack disk: loop > xfs\nworkload C randread {bs: 4KiB}\n" +
 			`instances C disk x1 1000 1100 900 1050 950 cpus=1
 instances C disk x2 1500 2500 2000 1800 2200 cpus=1
 instances C disk x4 1400 2600 2000 1700 2300 busy=0.99 io=0.8
 instances C disk x8 1100 2400 1700 1500 1900 cpus=1.9
-`, "load line: 4 (4 to 8), knee", "nothing, device, processors", "Throughput"},
+`, "load line: 4 (4 to 8), knee, valley 0.85x", "nothing, device, processors", "Throughput, CPUs"},
 	} {
 		s, curve := sectionOf(t, runtest.Tell(t, c.story))
-		all, strip := words(s.Figures[0])
+		labels, strip := words(s.Figures[0])
 		want := strings.Split(c.words, ", ")
 		slices.Sort(want)
-		slices.Sort(all)
-		if !slices.Equal(all, want) || strings.Join(strip, ", ") != c.binds {
-			t.Errorf("%s: in the figure stand %q and %q", name, all, strip)
+		slices.Sort(labels)
+		if !slices.Equal(labels, want) || strings.Join(strip, ", ") != c.binds {
+			t.Errorf("%s: in the figure stand %q and %q", name, labels, strip)
 		}
 		var figures []string
 		for _, f := range s.Figures {
@@ -89,7 +90,11 @@ instances C disk x8 1100 2400 1700 1500 1900 cpus=1.9
 		if got := strings.Join(figures, ", "); got != c.figures {
 			t.Errorf("%s: figures are %s", name, got)
 		}
-		if s.Title != "How many instances of C this host carries" || len(s.Tables) != 1 || len(s.Tables[0].Rows) != len(curve.Points) {
+		title := "How many instances of C this host carries"
+		if curve.Host.Origin == fact.ScaledDown {
+			title = "How many instances of C the scaled-down host carries"
+		}
+		if s.Title != title || len(s.Tables) != 1 || len(s.Tables[0].Rows) != len(curve.Points) {
 			t.Errorf("%s: %+v", name, s)
 		}
 		if !s.Has(result.Point{Stack: "disk", Mix: curve.Points[1].Mix}) || len(s.Covers) != len(curve.Points) {
@@ -124,11 +129,13 @@ func TestTable(t *testing.T) {
 	if len(table.Columns) != 13 || table.Columns[1].Head != "IOPS" || !table.Folded {
 		t.Errorf("%+v", table.Columns)
 	}
-	var said []string
+	var notes []string
 	for _, r := range s.Remarks {
-		said = append(said, r.Text)
+		notes = append(notes, r.Text)
 	}
-	if got := strings.Join(said, "\n"); !strings.Contains(got, "every number here: loop device, so compare ratios: absolute numbers are not the disk's\nnoise floor: setups of the same mix differ by 0.") {
+	const loop = "every number here: loop device, so compare ratios: absolute numbers are not the disk's\n" +
+		"noise floor: setups of the same mix differ by 0."
+	if got := strings.Join(notes, "\n"); !strings.Contains(got, loop) {
 		t.Errorf("beside the numbers stands %s", got)
 	}
 	unknown, _ := sectionOf(t, runtest.Tell(t, small+"instances C disk x1 1501 1511\ninstances C disk x2 3024 3048\n"))
@@ -181,7 +188,21 @@ func TestMarks(t *testing.T) {
 	if spark := f.Series[0].Spark; spark != "together, 1.51k to 7.35k/s with 1 to 8" {
 		t.Errorf("a terminal says %q", spark)
 	}
-	if spark := s.Figures[1].Series[1].Spark; !strings.HasPrefix(spark, "p99, 655 µs to 91.8 ms") {
+	var lines []string
+	for _, line := range s.Figures[1].Series {
+		lines = append(lines, line.Name)
+	}
+	if want := "mean p50 p95 p99 p99.9"; strings.Join(lines, " ") != want {
+		t.Errorf("latencies are drawn of %q, want %s", lines, want)
+	}
+	for i, p := range curve.Points {
+		reads, bytes := s.Figures[5].Series[0].Marks[i], s.Figures[6].Series[0].Marks[i]
+		if reads.Y != p.DiskReads || bytes.Y != p.DiskReadBytes ||
+			math.Abs(p.DiskReads-p.DeviceReads*p.Rate) > 0.01*p.DiskReads {
+			t.Errorf("%d instances: %v reads/s and %v bytes/s are drawn of %+v", p.Instances, reads, bytes, p)
+		}
+	}
+	if spark := s.Figures[1].Series[3].Spark; !strings.HasPrefix(spark, "p99, 655 µs to 91.8 ms") {
 		t.Errorf("a terminal says %q of p99", spark)
 	}
 }
@@ -214,7 +235,7 @@ func TestPageCache(t *testing.T) {
 	for i := range run.Trials {
 		n := int64(len(run.Trials[i].Instances))
 		run.Trials[i].Preconditioning = &result.Preconditioning{
-			Kind: result.PreconditionedFile, Passes: 2, Bytes: 2 * n * (205 << 20),
+			Kind: result.PreconditionedFile, Passes: 2, Bytes: n * (205 << 20),
 		}
 	}
 	s, _ := sectionOf(t, run)

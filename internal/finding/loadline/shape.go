@@ -3,21 +3,25 @@ package loadline
 import (
 	"math"
 
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 )
 
-// levelsOf is a metric over the number of instances, by setup. nil where a trial does
-// not tell it.
+// levelsOf is a metric over the number of instances, by setup, without what all of a round share: a change between
+// numbers of instances does not hide behind regions and hours then. nil where a trial does not have the metric.
 func levelsOf(s runview.Series, m runview.Metric) (levels []stats.Level) {
+	var samples []runview.Sample
 	for i, c := range s.Cells() {
-		values := c.Sample(m).Values()
-		if len(values) == 0 {
+		sample := c.Sample(m)
+		if len(sample) == 0 {
 			return nil
 		}
-		levels = append(levels, stats.Level{X: float64(s.Levels[i].Count()), Values: values})
+		levels, samples = append(levels, stats.Level{X: float64(s.Levels[i].Count())}), append(samples, sample)
+	}
+	for i, values := range runview.WithoutRounds(samples) {
+		levels[i].Values = values
 	}
 	return levels
 }
@@ -71,7 +75,7 @@ func tailOf(s runview.Series, seed uint64) *Tail {
 	var effects []runview.Effect
 	var ps []float64
 	for _, sample := range taken[1:] {
-		e, ok := runview.Compare(sample, taken[0], seed)
+		e, ok := runview.Compare(sample, taken[0], seed, stats.RunSpread{})
 		if !ok || !e.Decidable() {
 			e.P = 1
 		}
@@ -117,12 +121,12 @@ func valleyOf(curve stats.Curve, points []fact.ScalingPoint) *Valley {
 	return nil
 }
 
-// bestUpTo is the point that does most, of those up to a number of instances; where that
-// lies between two of them, as a bend does, up to the one behind it.
-func bestUpTo(points []fact.ScalingPoint, most float64) fact.ScalingPoint {
+// bestUpTo returns the point that does most up to a limit in instances. A limit between two points, as of a bend,
+// includes the point after it.
+func bestUpTo(points []fact.ScalingPoint, limit float64) fact.ScalingPoint {
 	best := points[0]
 	for i, p := range points {
-		if i > 0 && float64(points[i-1].Instances) >= most {
+		if i > 0 && float64(points[i-1].Instances) >= limit {
 			break
 		}
 		if p.Rate > best.Rate {

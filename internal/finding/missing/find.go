@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 )
@@ -18,16 +18,16 @@ func Find(v *runview.View) (out []fact.Finding) {
 		status      result.TrialStatus
 		why, remedy string
 	}
-	of := map[reason]*Facts{}
+	byReason := map[reason]*Facts{}
 	for i := range v.Run.Trials {
 		t := &v.Run.Trials[i]
 		if runview.Measured(t) {
 			continue
 		}
-		r, what := reason{status: t.Status}, ""
+		r, failure := reason{status: t.Status}, ""
 		switch {
 		case t.Problem != nil:
-			what, r.why, r.remedy = t.Problem.What, cmp.Or(t.Problem.Why, noReason), t.Problem.Remedy
+			failure, r.why, r.remedy = t.Problem.What, cmp.Or(t.Problem.Why, noReason), t.Problem.Remedy
 		case t.Status == result.TrialDone:
 			r.why, r.remedy = "the trial left no usable number", "see its artifacts"
 		case t.Status == result.TrialPlanned:
@@ -35,21 +35,21 @@ func Find(v *runview.View) (out []fact.Finding) {
 		default:
 			r.why = noReason
 		}
-		f := of[r]
+		f := byReason[r]
 		if f == nil {
-			f = &Facts{Status: t.Status, What: what, Reason: r.why, Remedy: r.remedy}
-			of[r], groups = f, append(groups, f)
+			f = &Facts{Status: t.Status, What: failure, Reason: r.why, Remedy: r.remedy}
+			byReason[r], groups = f, append(groups, f)
 		}
 		f.Trials++
 		f.stacks, f.Workloads = runview.AddNew(f.stacks, t.Stack), runview.AddNew(f.Workloads, mixOf(v, t))
 	}
-	for i, told := range groups {
+	for i, facts := range groups {
 		f := fact.Finding{
-			ID: fmt.Sprintf("missing/%d", i+1), Case: "missing", Kind: fact.KindMissing, Stacks: told.stacks, Facts: told,
-			Title: told.title(v.Run), Why: told.why(),
+			ID: fmt.Sprintf("missing/%d", i+1), Case: "missing", Kind: fact.KindMissing, Stacks: facts.stacks, Facts: facts,
+			Title: facts.title(v.Run), Why: facts.why(),
 		}
-		if len(told.Workloads) == 1 {
-			f.Workload = told.Workloads[0]
+		if len(facts.Workloads) == 1 {
+			f.Workload = facts.Workloads[0]
 		}
 		out = append(out, f)
 	}

@@ -11,16 +11,17 @@ import (
 
 // title says what was not measured: "2 trials failed (xfs, RW): why".
 func (f *Facts) title(run *result.Run) string {
-	what := "lost"
+	outcome := "lost"
 	switch f.Status {
 	case result.TrialPlanned:
-		what = "not run"
+		outcome = "not run"
 	case result.TrialFailed, result.TrialSkipped:
-		what = string(f.Status)
+		outcome = string(f.Status)
 	}
 	of := slices.DeleteFunc([]string{plural.And(f.named(run)), plural.And(f.Workloads)}, func(s string) bool { return s == "" })
 	reason, _, _ := strings.Cut(f.Reason, "\n")
-	said := fmt.Sprintf("%s %s (%s): %s", plural.Count(f.Trials, "trial"), what, strings.Join(of, ", "), strings.TrimRight(reason, ". "))
+	said := fmt.Sprintf("%s %s (%s): %s", plural.Count(f.Trials, "trial"), outcome, strings.Join(of, ", "),
+		strings.TrimRight(reason, ". "))
 	return strings.Join(strings.Fields(said), " ")
 }
 
@@ -40,14 +41,14 @@ func (f *Facts) named(run *result.Run) (names []string) {
 
 // why says where it failed, why, and what would change it.
 func (f *Facts) why() string {
-	said := plain(f.Reason)
+	text := plain(f.Reason)
 	if f.What != "" {
-		said = f.What + ": " + said
+		text = f.What + ": " + text
 	}
 	if f.Remedy != "" {
-		said += " What would change it: " + plain(f.Remedy)
+		text += " What would change it: " + plain(f.Remedy)
 	}
-	return strings.Join(strings.Fields(said), " ")
+	return strings.Join(strings.Fields(text), " ")
 }
 
 // plain ends a text with one stop.

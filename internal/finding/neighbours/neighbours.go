@@ -2,7 +2,7 @@
 package neighbours
 
 import (
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/runview"
 )

@@ -4,7 +4,7 @@ package noise
 import (
 	"slices"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 )
 
 // Facts has the noise of all workloads together.
@@ -13,8 +13,8 @@ type Facts struct {
 	Control     bool   `json:"control"`               // there is one
 	Comparisons int    `json:"comparisons,omitempty"` // of rates, that p values are adjusted for
 
-	under  []fact.Noise
-	stacks bool // some are compared, so that one has to know their floor
+	byWorkload []fact.Noise
+	stacks     bool // some are compared, so that one has to know their floor
 }
 
 // mostSingly is how many workloads are told of one by one.
@@ -22,8 +22,8 @@ const mostSingly = 3
 
 // part of the variance of rates.
 type part struct {
-	of    func(fact.Noise) *float64
-	where string
+	value func(fact.Noise) *float64
+	place string
 }
 
 var parts = []part{
@@ -33,10 +33,10 @@ var parts = []part{
 }
 
 // span is the least and the greatest of what is known of a part; ok is false where nothing is.
-func (p part) span(under ...fact.Noise) (low, high float64, ok bool) {
+func (p part) span(noises ...fact.Noise) (low, high float64, ok bool) {
 	var known []float64
-	for _, n := range under {
-		if x := p.of(n); x != nil {
+	for _, n := range noises {
+		if x := p.value(n); x != nil {
 			known = append(known, *x)
 		}
 	}

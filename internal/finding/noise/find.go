@@ -4,14 +4,14 @@ import (
 	"cmp"
 	"math"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 )
 
 // Find tells how far apart equal things came out.
 func Find(v *runview.View) []fact.Finding {
-	told := Facts{Comparisons: v.Comparisons()}
+	facts := Facts{Comparisons: v.Comparisons()}
 	for _, w := range v.Workloads {
 		n := fact.Noise{Workload: w.Name}
 		if e, ok := v.Noise(w.Name); ok {
@@ -26,27 +26,27 @@ func Find(v *runview.View) []fact.Finding {
 		}
 		if n.Control != nil || n.Within != nil || n.Between != nil {
 			n.Text = row(n)
-			told.under = append(told.under, n)
+			facts.byWorkload = append(facts.byWorkload, n)
 		}
 	}
-	if len(told.under) == 0 {
+	if len(facts.byWorkload) == 0 {
 		return nil
 	}
-	f := fact.Finding{ID: "noise", Case: "equal", Kind: fact.KindNoise, Noise: told.under}
-	for _, n := range told.under {
-		told.Control = told.Control || n.Control != nil
-		told.stacks = told.stacks || n.Control != nil || !v.Together(n.Workload)
+	f := fact.Finding{ID: "noise", Case: "equal", Kind: fact.KindNoise, Noise: facts.byWorkload}
+	for _, n := range facts.byWorkload {
+		facts.Control = facts.Control || n.Control != nil
+		facts.stacks = facts.stacks || n.Control != nil || !v.Together(n.Workload)
 		if n.Control != nil && !n.Control.TooFew {
-			told.Twin = cmp.Or(told.Twin, n.Twin)
+			facts.Twin = cmp.Or(facts.Twin, n.Twin)
 		}
 		if n.Twin != "" {
 			f.Stacks = runview.AddNew(f.Stacks, n.Twin)
 		}
 	}
-	if told.stacks {
+	if facts.stacks {
 		f.Case = "noise"
 	}
-	f.Facts, f.Title, f.Why = told, told.title(), told.why()
+	f.Facts, f.Title, f.Why = facts, facts.title(), facts.why()
 	return []fact.Finding{f}
 }
 

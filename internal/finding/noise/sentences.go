@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
@@ -20,7 +20,7 @@ func (f Facts) title() string {
 		return "How far equal trials differ is shown for each mix"
 	}
 	var apart []string
-	for _, n := range f.under {
+	for _, n := range f.byWorkload {
 		if n.Control != nil && !n.Control.TooFew {
 			apart = append(apart, fmt.Sprintf("%s under %s", prose.Deviation(n.Apart()), n.Workload))
 		}
@@ -33,54 +33,57 @@ func (f Facts) title() string {
 
 // why says what varies, and what follows from it.
 func (f Facts) why() string {
-	var said []string
+	var sentences []string
 	spans := f.spans()
 	switch {
 	case spans == "":
-		said = f.singly()
+		sentences = f.singly()
 	case f.stacks:
-		said = []string{"Rates vary by " + spans + "."}
+		sentences = []string{"Rates vary by " + spans + "."}
 	}
-	who := "mixes"
+	members := "mixes"
 	if f.stacks {
-		who = "stacks"
+		members = "stacks"
 	}
-	said = append(said, fmt.Sprintf("In each round all %s use the same region of the disk, one after the other.", who))
+	sentences = append(sentences, fmt.Sprintf("In each round all %s use the same region of the disk, one after the other.",
+		members))
 	if f.Control {
-		said = append(said, "The control is a copy of the baseline that was brought up like any other stack. No difference below the "+
-			"one between these two is taken for real.")
+		sentences = append(sentences, "A control is a copy of the baseline that was brought up like any other stack. What "+
+			"copies differ by, "+
+			"beyond chance, widens every interval. What stays with one other stack in all rounds is known only so far.")
 	}
 	if f.stacks && f.Comparisons > 1 {
-		said = append(said, fmt.Sprintf("Among %s of rates, at most %s of those that are called different are expected to be so by chance.",
+		sentences = append(sentences, fmt.Sprintf("Among %s of rates, at most %s of those that are called different are "+
+			"expected to be so by chance.",
 			plural.Count(f.Comparisons, "comparison"), units.Percent(stats.Alpha)))
 	}
-	return strings.Join(said, " ")
+	return strings.Join(sentences, " ")
 }
 
 // singly says of each workload by how much rates vary.
-func (f Facts) singly() (said []string) {
-	for _, n := range f.under {
+func (f Facts) singly() (sentences []string) {
+	for _, n := range f.byWorkload {
 		if varies := variance(n); varies != "" {
-			said = append(said, fmt.Sprintf("Under %s, rates vary by %s.", n.Workload, varies))
+			sentences = append(sentences, fmt.Sprintf("Under %s, rates vary by %s.", n.Workload, varies))
 		}
 	}
-	return said
+	return sentences
 }
 
 // spans says by how much rates vary under many workloads; "" where these are few enough to be told of
 // one by one.
 func (f Facts) spans() string {
-	if len(f.under) <= mostSingly {
+	if len(f.byWorkload) <= mostSingly {
 		return ""
 	}
-	return variance(f.under...)
+	return variance(f.byWorkload...)
 }
 
 // variance says by how much rates vary, and between what.
-func variance(under ...fact.Noise) string {
-	var all []string
+func variance(noises ...fact.Noise) string {
+	var words []string
 	for _, p := range parts {
-		low, high, ok := p.span(under...)
+		low, high, ok := p.span(noises...)
 		if !ok {
 			continue
 		}
@@ -88,23 +91,23 @@ func variance(under ...fact.Noise) string {
 		if most := prose.Deviation(high); most != text {
 			text += " to " + most
 		}
-		all = append(all, text+" "+p.where)
+		words = append(words, text+" "+p.place)
 	}
-	return plural.And(all)
+	return plural.And(words)
 }
 
 // row says all of a workload in a line.
 func row(n fact.Noise) string {
-	var all []string
+	var clauses []string
 	switch {
 	case n.Control == nil:
 	case n.Control.TooFew:
-		all = append(all, fmt.Sprintf("so few setups do not show how far two copies of %s differ", n.Twin))
+		clauses = append(clauses, fmt.Sprintf("so few setups do not show how far two copies of %s differ", n.Twin))
 	default:
-		all = append(all, fmt.Sprintf("two copies of %s differ by %s", n.Twin, prose.Deviation(n.Apart())))
+		clauses = append(clauses, fmt.Sprintf("two copies of %s differ by %s", n.Twin, prose.Deviation(n.Apart())))
 	}
 	if varies := variance(n); varies != "" {
-		all = append(all, "rates vary by "+varies)
+		clauses = append(clauses, "rates vary by "+varies)
 	}
-	return strings.Join(all, "; ")
+	return strings.Join(clauses, "; ")
 }

@@ -3,7 +3,7 @@ package noise
 import (
 	"testing"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 )
 
 // What stands under a table says what copies differ by, and what rates vary by, as far as it is known.
@@ -31,13 +31,14 @@ func TestRow(t *testing.T) {
 // Many workloads are told of together.
 func TestSpans(t *testing.T) {
 	low, high := 0.01, 0.2
-	one, other := fact.Noise{Workload: "w", Within: &low}, fact.Noise{Workload: "x", Within: &high}
-	if got := (Facts{under: []fact.Noise{one, other, one}}).why(); got != "Under w, rates vary by 1% within a setup. Under x, rates vary by "+
+	first, second := fact.Noise{Workload: "w", Within: &low}, fact.Noise{Workload: "x", Within: &high}
+	if got := (Facts{byWorkload: []fact.Noise{first, second,
+		first}}).why(); got != "Under w, rates vary by 1% within a setup. Under x, rates vary by "+
 		"20% within a setup. Under w, rates vary by 1% within a setup. In each round all mixes use the same region of the disk, "+
 		"one after the other." {
 		t.Error(got)
 	}
-	many := Facts{under: []fact.Noise{one, other, one, one}}
+	many := Facts{byWorkload: []fact.Noise{first, second, first, first}}
 	if got := many.title(); got != "Equal trials differ in their rates by 1% to 20% within a setup" {
 		t.Error(got)
 	}

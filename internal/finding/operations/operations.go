@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/section"
@@ -69,7 +69,7 @@ func Find(v *runview.View) (out []fact.Finding) {
 
 func stackOf(c *runview.Cell) Stack {
 	s := Stack{Name: c.Stack.Name, LosesOnCrash: c.Stack.LosesOnCrash()}
-	most := 0.0
+	largest := 0.0
 	for _, name := range names {
 		rate := c.Sample(runview.RateOf(name)).Median()
 		if rate == 0 {
@@ -78,8 +78,8 @@ func stackOf(c *runview.Cell) Stack {
 		o := Operation{Name: name, Rate: rate, Share: c.Sample(runview.TimeShareOf(name)).Median(),
 			P50NS: c.Sample(runview.PercentileOf(name, 50)).Median(), P99NS: c.Sample(runview.PercentileOf(name, 99)).Median()}
 		s.Operations = append(s.Operations, o)
-		if o.Share > most {
-			most, s.Most = o.Share, name
+		if o.Share > largest {
+			largest, s.Most = o.Share, name
 		}
 	}
 	return s
@@ -110,34 +110,40 @@ func (f Facts) title() string {
 func (f Facts) waits() string {
 	cached := "done in the page cache, which the journal writes back later."
 	if slices.ContainsFunc(f.Stacks, func(s Stack) bool { return s.find(ycsb.Fsync) != nil }) {
-		said := "Fsync alone waits for the device"
+		text := "Fsync alone waits for the device"
 		if f.direct {
-			said = "Fsync waits for the device's cache and the journal"
+			text = "Fsync waits for the device's cache and the journal"
 		}
 		for _, s := range f.Stacks {
 			if s.LosesOnCrash != "" {
-				said += fmt.Sprintf(", and on %s, by %s, for nothing", s.Name, s.LosesOnCrash)
+				text += fmt.Sprintf(", and on %s, by %s, not until data is safe", s.Name, s.LosesOnCrash)
 			}
 		}
 		if f.direct {
-			return said + ". Reads and writes go to the device themselves."
+			return text + ". Reads and writes go to the device themselves."
 		}
-		return said + ". All else is " + cached
+		return text + ". All else is " + cached
 	}
 	return "All of it is " + cached
 }
 
 // why has a line for each stack.
 func (f Facts) why() string {
-	said := f.waits()
+	text := f.waits()
 	for _, s := range f.Stacks {
 		o := s.find(s.Most)
 		if o != nil {
-			said += fmt.Sprintf("\nOn %s, %s takes %s of it: p50 is %s, p99 %s.", s.Name, o.Name, units.Percent(o.Share),
-				units.Latency(o.P50NS), units.Latency(o.P99NS))
+			text += fmt.Sprintf("\nOn %s, %s takes %s of it", s.Name, o.Name, units.Percent(o.Share))
+			if o.P50NS > 0 {
+				text += ": p50 is " + units.Latency(o.P50NS)
+			}
+			if o.P99NS > 0 {
+				text += ", p99 " + units.Latency(o.P99NS)
+			}
+			text += "."
 		}
 	}
-	return said
+	return text
 }
 
 // find returns the operation of a name; nil for none.

@@ -3,8 +3,8 @@
 package overload
 
 import (
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/stats"
 )
 
@@ -50,14 +50,16 @@ type Point struct {
 	P99Low    float64 `json:"p99_low"` // interval of P99NS; both are 0 below four setups
 	P99High   float64 `json:"p99_high"`
 	ServiceNS float64 `json:"service_ns"` // 99th percentile from when they were sent, which is all that a closed loop sees
-	// Growth is by how much p99 gets longer while the trial lasts, in ns for each ns.
-	Growth   float64 `json:"growth"`
-	TooSlow  bool    `json:"too_slow,omitempty"` // p99 is above the objective's
-	Kept     bool    `json:"kept"`               // nearly all were completed, in time, and latencies do not grow
-	Errors   float64 `json:"errors,omitempty"`
-	LagNS    float64 `json:"lag_ns"`             // 99th percentile of the generator's own lateness
-	Hindered int     `json:"hindered,omitempty"` // trials in which the generator was itself the bottleneck
-	Trials   int     `json:"trials"`
+	// Growth is the amount that p99 gets longer while the trial lasts, in ns for each ns.
+	Growth  float64 `json:"growth"`
+	TooSlow bool    `json:"too_slow,omitempty"` // p99 is above the objective's
+	// P99Unknown is why P99NS is not known, and whether it is within an objective; "" where it is.
+	P99Unknown string  `json:"p99_unknown,omitempty"`
+	Kept       bool    `json:"kept"` // nearly all were completed, in time, and latencies do not grow
+	Errors     float64 `json:"errors,omitempty"`
+	LagNS      float64 `json:"lag_ns"`             // 99th percentile of the generator's own lateness
+	Hindered   int     `json:"hindered,omitempty"` // trials in which the generator was itself the bottleneck
+	Trials     int     `json:"trials"`
 
 	Uses  []fact.Use    `json:"uses,omitempty"`
 	Binds fact.Resource `json:"binds,omitempty"` // what keeps it from doing more; "" where nothing that was measured does
@@ -115,8 +117,24 @@ func (f *Facts) slower() (rates []float64) {
 	return rates
 }
 
-// few reports whether too few setups tell which rate is kept.
-func (f *Facts) few() bool { return f.Overload.BringUps < stats.FewestPairs }
+// unjudged are the rates of which it is not known whether they are kept: operations are too few for the p99 that the
+// objective asks for.
+func (f *Facts) unjudged() (rates []float64) {
+	for _, p := range f.Overload.Points {
+		if f.Overload.unjudged(p) {
+			rates = append(rates, p.Offered)
+		}
+	}
+	return rates
+}
+
+// unjudged reports whether a rate would be kept, if its p99 were known to be within the objective.
+func (o Curve) unjudged(p Point) bool {
+	return o.LimitNS > 0 && p.P99Unknown != "" && isKept(p.Done, p.Growth)
+}
+
+// tooFew reports whether too few setups tell which rate is kept.
+func (f *Facts) tooFew() bool { return f.Overload.BringUps < stats.FewestPairs }
 
 // decided reports whether all setups say the same.
 func (f *Facts) decided() bool { return f.Overload.Low == f.Overload.High }

@@ -6,21 +6,21 @@ import (
 	"math"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/result"
-	"plimsoll/internal/result/hist"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
 
 // Find says which rate of operations instances keep up with, and what becomes of more.
 func Find(v *runview.View) (out []fact.Finding) {
-	all := v.Offereds()
-	for _, of := range all {
-		f, told := find(v, of)
-		if len(all) > 1 && told.Overload.Stack != "" {
+	offered := v.Offereds()
+	for _, series := range offered {
+		f, told := find(v, series)
+		if len(offered) > 1 && told.Overload.Stack != "" {
 			f.Title = told.whose() + " on " + told.Overload.Stack + ": " + told.keeps()
 		}
 		out = append(out, f)
@@ -28,73 +28,84 @@ func Find(v *runview.View) (out []fact.Finding) {
 	return out
 }
 
-func find(v *runview.View, of runview.Series) (fact.Finding, *Facts) {
-	told := &Facts{Overload: curveOf(v, of)}
+func find(v *runview.View, series runview.Series) (fact.Finding, *Facts) {
+	facts := &Facts{Overload: curveOf(v, series)}
 	f := fact.Finding{
-		ID:   fmt.Sprintf("overload/%s/%s-%d", of.Stack.Name, told.Overload.Workload, of.Instances),
-		Case: "overload", Kind: fact.KindScaling, Workload: told.Overload.Workload, Facts: told,
-		Title: told.whose() + ": " + told.keeps(), Why: told.each(), Section: told.section(),
-		Stacks: of.Stack.Names(), Evidence: runview.Points(of.Cells()...), Caveats: runview.MarksOf(of.Cells()...),
+		ID:   fmt.Sprintf("overload/%s/%s-%d", series.Stack.Name, facts.Overload.Workload, series.Instances),
+		Case: "overload", Kind: fact.KindScaling, Workload: facts.Overload.Workload, Facts: facts,
+		Title: facts.whose() + ": " + facts.keeps(), Why: facts.details(), Section: facts.section(),
+		Stacks: series.Stack.Names(), Evidence: runview.Points(series.Cells()...),
+		Caveats: runview.MarksOf(series.Cells()...),
 	}
-	return f, told
+	return f, facts
 }
 
 // findBest returns what is found of the stack that keeps the highest rate, with the curves of the others.
-func findBest(v *runview.View, all []runview.Series) (best fact.Finding, told *Facts) {
-	for i, of := range all {
-		f, facts := find(v, of)
+func findBest(v *runview.View, offered []runview.Series) (best fact.Finding, facts *Facts) {
+	for i, series := range offered {
+		f, next := find(v, series)
 		switch {
 		case i == 0:
-			best, told = f, facts
-		case facts.Overload.Kept > told.Overload.Kept:
-			facts.Others = slices.Concat(told.Others, []Curve{told.Overload})
-			best, told = f, facts
+			best, facts = f, next
+		case next.Overload.Kept > facts.Overload.Kept:
+			next.Others = slices.Concat(facts.Others, []Curve{facts.Overload})
+			best, facts = f, next
 		default:
-			told.Others = append(told.Others, facts.Overload)
+			facts.Others = append(facts.Others, next.Overload)
 		}
 	}
-	slices.SortStableFunc(told.Others, func(a, b Curve) int { return cmp.Compare(b.Kept, a.Kept) })
-	if len(all) > 1 {
+	slices.SortStableFunc(facts.Others, func(a, b Curve) int { return cmp.Compare(b.Kept, a.Kept) })
+	if len(offered) > 1 {
 		best.Stacks, best.Evidence = nil, nil
-		for _, of := range all {
-			best.Stacks = append(best.Stacks, of.Stack.Name)
-			best.Evidence = append(best.Evidence, runview.Points(of.Cells()...)...)
+		for _, series := range offered {
+			best.Stacks = append(best.Stacks, series.Stack.Name)
+			best.Evidence = append(best.Evidence, runview.Points(series.Cells()...)...)
 		}
-		best.Why = told.each() + told.otherStacks()
+		best.Why = facts.details() + facts.otherStacks()
 	}
-	return best, told
+	return best, facts
 }
 
 // Verdict draws the verdict of a run that asks which rate is kept, by stack, of mixes that
 // differ in their rate alone; on a host that was quiet or not. ok is false for any other run.
-func Verdict(v *runview.View, quiet bool) (f fact.Finding, told *Facts, ok bool) {
-	all := v.Offereds()
-	if len(all) == 0 {
+func Verdict(v *runview.View, quiet bool) (f fact.Finding, facts *Facts, ok bool) {
+	offered := v.Offereds()
+	if len(offered) == 0 {
 		return f, nil, false
 	}
-	for i, of := range all {
-		if i > 0 && (of.Stack == all[0].Stack || of.Name != all[0].Name) {
+	for i, series := range offered {
+		if i > 0 && (series.Stack == offered[0].Stack || series.Name != offered[0].Name) {
 			return f, nil, false
 		}
 	}
 	for _, c := range v.All() {
-		known := slices.ContainsFunc(all, func(of runview.Series) bool { return of.Stack == c.Stack })
+		known := slices.ContainsFunc(offered, func(series runview.Series) bool { return series.Stack == c.Stack })
 		if !known || !v.OfferedAt(c.Workload.Name) {
 			return f, nil, false
 		}
 	}
-	f, told = findBest(v, all)
-	f.ID, f.Case, f.Kind, f.Workload, f.Section = "recommendation", "rates kept", fact.KindRecommendation, "", nil
-	f.Recommendation = &fact.Recommendation{Confidence: told.confidence(quiet)}
-	f.Title = told.verdict(f.Recommendation.Confidence)
-	return f, told, true
+	f, facts = findBest(v, offered)
+	f.ID, f.Case, f.Kind, f.Workload, f.Section = "recommendation", "overload", fact.KindRecommendation, "", nil
+	f.Recommendation = &fact.Recommendation{Confidence: facts.confidence(quiet)}
+	f.Title = facts.verdict(f.Recommendation.Confidence)
+	return f, facts, true
+}
+
+// Next returns what is open of the rates: another rate to offer, or more setups of these.
+func (f *Facts) Next(_ *result.Run, c fact.Confidence) fact.Next {
+	if f.Overload.Next > 0 {
+		return fact.Next{Open: fmt.Sprintf("offer %s operations a second too", units.Rate(f.Overload.Next)), MoreTime: c == fact.TooEarly}
+	}
+	return fact.MoreSetups(c)
 }
 
 // confidence is how sure it is which rate is kept.
 func (f *Facts) confidence(quiet bool) fact.Confidence {
 	switch {
-	case f.few():
+	case f.tooFew(), f.highestKept() == nil && f.broken() == nil:
 		return fact.TooEarly
+	case len(f.unjudged()) > 0:
+		return fact.Likely
 	case !f.decided() || len(f.alike()) > 0 || len(f.late(false)) > 0 || f.Overload.Breaks == 0 || !quiet:
 		return fact.Likely
 	}
@@ -108,39 +119,42 @@ const (
 )
 
 // curveOf returns what became of each rate.
-func curveOf(v *runview.View, of runview.Series) Curve {
-	o := Curve{Stack: of.Stack.Name, Workload: of.Name, Host: runview.HostText(of.Host), Instances: of.Instances,
-		LimitNS: v.Objective(of).P99NS}
-	if w, ok := v.Run.Workload(of.Workload); ok {
+func curveOf(v *runview.View, series runview.Series) Curve {
+	o := Curve{Stack: series.Stack.Name, Workload: series.Name, Host: runview.HostText(series.Host),
+		Instances: series.Instances,
+		LimitNS:   v.Objective(series).P99NS}
+	if w, ok := v.Run.Workload(series.Workload); ok {
 		o.FromSubmission = w.Kind == fio.Kind.Name
 	}
 	var first fact.ScalingPoint
-	var kept, done []bool
-	for i, c := range of.Cells() {
-		used := v.PointOf(of.Host, c)
+	var kept, done, unjudged []bool
+	for i, c := range series.Cells() {
+		used := v.PointOf(series.Host, c)
 		if i == 0 {
 			first = used
 		}
-		p := offeredPoint(c, of.Levels[i].Value, used)
+		p := offeredPoint(c, series.Levels[i].Value, used)
 		p.Binds = runview.BindingOf(used, first)
 		if o.FromSubmission {
 			p.ServiceNS = 0 // it is p99 itself
 		}
 		p.TooSlow = o.tooSlow(p.P99NS)
 		done = append(done, p.Kept)
-		p.Kept = p.Kept && !p.TooSlow
+		unjudged = append(unjudged, o.unjudged(p))
+		p.Kept = p.Kept && !p.TooSlow && !o.unjudged(p)
 		kept = append(kept, p.Kept)
 		o.Points = append(o.Points, p)
 		if i == 0 || p.BringUps < o.BringUps {
 			o.BringUps = p.BringUps
 		}
 	}
-	o.Kept, o.Breaks = keptUpTo(of.Values(), kept, done)
-	keptRange(of, &o)
+	o.Kept, o.Breaks = keptUpTo(series.Values(), kept, done, unjudged)
+	keptRange(series, &o)
 	if o.Kept > 0 && o.Breaks > threshold.NextRateGap*o.Kept {
 		o.Next = twoDigits(math.Sqrt(o.Kept * o.Breaks))
 	}
 	switch {
+	case slices.Contains(unjudged, true): // the same rates, for longer
 	case o.Kept == 0:
 		o.Next = twoDigits(o.Breaks / 2)
 	case o.Breaks == 0:
@@ -157,13 +171,13 @@ func twoDigits(x float64) float64 {
 
 // keptUpTo returns the highest rate that is kept while all below it are done, and the lowest above it that is not kept; 0
 // where there is none. A lower rate that is done, with a p99 above the objective, breaks nothing: a higher one is within
-// it, so that the rate is not what requests wait for.
-func keptUpTo(rates []float64, kept, done []bool) (up, breaks float64) {
+// it, so that the rate is not what requests wait for. Nor does one that cannot be judged.
+func keptUpTo(rates []float64, kept, done, unjudged []bool) (up, breaks float64) {
 	for i, rate := range rates {
 		switch {
 		case kept[i]:
 			up, breaks = rate, 0
-		case breaks == 0:
+		case breaks == 0 && !unjudged[i]:
 			breaks = rate
 		}
 		if !done[i] {
@@ -186,19 +200,22 @@ func keptRange(o runview.Series, f *Curve) {
 	}
 	first := true
 	for _, b := range blocks {
-		kept, done := make([]bool, len(o.Levels)), make([]bool, len(o.Levels))
+		kept, done, unjudged := make([]bool, len(o.Levels)), make([]bool, len(o.Levels)), make([]bool, len(o.Levels))
 		whole := true
 		for i, c := range o.Cells() {
-			own := slices.DeleteFunc(slices.Clone(c.Trials), func(t *result.Trial) bool { return [2]int{t.Block, t.BringUp} != b })
-			whole = whole && len(own) > 0
-			share, growth, took := runview.Take(own, doneShare), runview.Take(own, growth), runview.Take(own, p99)
-			done[i] = len(own) > 0 && isKept(stats.Median(share.Values()), growth.Median())
-			kept[i] = done[i] && !f.tooSlow(took.Median())
+			setupTrials := slices.DeleteFunc(slices.Clone(c.Trials),
+				func(t *result.Trial) bool { return [2]int{t.Block, t.BringUp} != b })
+			whole = whole && len(setupTrials) > 0
+			share, growth, took := runview.Take(setupTrials, doneShare), runview.Take(setupTrials, growth),
+				runview.P99.Sample(setupTrials, "")
+			done[i] = len(setupTrials) > 0 && isKept(stats.Median(share.Values()), growth.Median())
+			unjudged[i] = done[i] && f.LimitNS > 0 && len(took) == 0
+			kept[i] = done[i] && !unjudged[i] && !f.tooSlow(took.Median())
 		}
 		if !whole {
 			continue // some rate was not offered in it
 		}
-		up, _ := keptUpTo(o.Values(), kept, done)
+		up, _ := keptUpTo(o.Values(), kept, done, unjudged)
 		if first {
 			f.Low, f.High, first = up, up, false
 			continue
@@ -210,18 +227,13 @@ func keptRange(o runview.Series, f *Curve) {
 // tooSlow reports whether a 99th percentile is above the objective.
 func (o *Curve) tooSlow(ns float64) bool { return o.LimitNS > 0 && ns > o.LimitNS }
 
-func p99(t *result.Trial) (ns float64, ok bool) {
-	at, ok := hist.Percentile(t.Measured().Latency(result.Total).Bins, 99)
-	return float64(at), ok
-}
-
 func isKept(done, growth float64) bool { return done >= nearlyAll && growth < growing }
 
 func offeredPoint(c *runview.Cell, rate float64, used fact.ScalingPoint) Point {
 	p99 := used.Percentile(99)
 	p := Point{
 		Mix: used.Mix, BringUps: used.BringUps, Offered: rate, Achieved: used.Rate, Low: used.RateLow, High: used.RateHigh,
-		P50NS: used.Percentile(50).NS, P99NS: p99.NS, P99Low: p99.Low, P99High: p99.High, Uses: used.Uses, Trials: len(c.Trials),
+		P50NS: used.Percentile(50).NS, P99NS: p99.NS, P99Unknown: p99.Unknown, P99Low: p99.Low, P99High: p99.High, Uses: used.Uses, Trials: len(c.Trials),
 	}
 	p.Done = runview.Take(c.Trials, doneShare).Median()
 	p.Growth = runview.Take(c.Trials, growth).Median()
@@ -250,20 +262,20 @@ func openLoop(in result.Instance) *result.OpenLoop {
 // doneShare is the share of the operations whose time came that were completed. Where nothing
 // tells what was left at the end, those that failed alone count.
 func doneShare(t *result.Trial) (float64, bool) {
-	done, all := 0.0, 0.0
+	done, total := 0.0, 0.0
 	for _, in := range t.Instances {
 		if in.Measurement == nil {
 			continue
 		}
 		for _, o := range in.Measurement.Operations {
 			done += float64(o.Count)
-			all += float64(o.Count + o.Errors)
+			total += float64(o.Count + o.Errors)
 		}
 		if open := openLoop(in); open != nil {
-			all += float64(open.Overdue)
+			total += float64(open.Overdue)
 		}
 	}
-	return done / all, all > 0
+	return done / total, total > 0
 }
 
 func failures(t *result.Trial) (float64, bool) {
@@ -286,7 +298,7 @@ func lag(t *result.Trial) (ns float64, ok bool) {
 // growth is by how much p99 gets longer from the first third of a trial to its last, of the
 // instance of which it does most, as a share of the time between: where a hundredth of what is
 // offered stays undone, all that comes waits longer by a hundredth of the time that passes.
-func growth(t *result.Trial) (most float64, ok bool) {
+func growth(t *result.Trial) (largest float64, ok bool) {
 	for _, in := range t.Instances {
 		open := openLoop(in)
 		if open == nil || len(open.P99NS) < 3 || !(open.IntervalSeconds > 0) {
@@ -296,9 +308,9 @@ func growth(t *result.Trial) (most float64, ok bool) {
 		from, to := stats.Median(open.P99NS[:third]), stats.Median(open.P99NS[len(open.P99NS)-third:])
 		between := float64(len(open.P99NS)-third) * open.IntervalSeconds * 1e9
 		g := (to - from) / between
-		if !ok || g > most {
-			most, ok = g, true
+		if !ok || g > largest {
+			largest, ok = g, true
 		}
 	}
-	return most, ok
+	return largest, ok
 }

@@ -126,11 +126,11 @@ func (o Curve) waits() section.Figure {
 			sent.Marks = append(sent.Marks, section.Mark{X: p.Offered, Y: p.ServiceNS, Text: text(p, p.ServiceNS, sent.Name)})
 		}
 	}
-	all, note := []section.Series{begin}, "from when operations were "+o.from()
+	series, note := []section.Series{begin}, "from when operations were "+o.from()
 	if len(sent.Marks) > 0 {
-		all = append(all, sent)
+		series = append(series, sent)
 		note += ", and from when they were sent, which is all that a closed loop sees"
 	}
-	return section.Figure{Title: "p99", X: axis, Y: section.Axis{Of: section.Latency, Log: true}, Series: all,
+	return section.Figure{Title: "p99", X: axis, Y: section.Axis{Of: section.Latency, Log: true}, Series: series,
 		Note: note + "; on a logarithmic scale"}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
@@ -18,6 +18,10 @@ func (f *Facts) whose() string {
 
 // verdict is the first sentence of a run that asks for nothing else.
 func (f *Facts) verdict(sure fact.Confidence) string {
+	if sure == fact.TooEarly && !f.tooFew() {
+		return fmt.Sprintf("Too early to say how many operations a second %s %s up with%s: at %s a second they are too few for "+
+			"a p99, so run each rate for longer", f.whose(), f.verb("keeps", "keep"), f.Overload.within(), rates(f.unjudged()))
+	}
 	if sure == fact.TooEarly {
 		return fmt.Sprintf("Too early to say how many operations a second %s %s up with: it takes %d setups, and some rates "+
 			"have only %d", f.whose(), f.verb("keeps", "keep"), stats.FewestPairs, f.Overload.BringUps)
@@ -35,22 +39,25 @@ func (f *Facts) byStack() string {
 		return fmt.Sprintf("no stack keeps up with %s operations a second of %s%s", units.Rate(f.Overload.Breaks),
 			f.Overload.Workload, f.Overload.within())
 	}
-	said := fmt.Sprintf("of %s, %s gives %s operations a second%s", f.Overload.Workload, f.Overload.Stack, f.Overload.gives(),
+	text := fmt.Sprintf("of %s, %s gives %s operations a second%s", f.Overload.Workload, f.Overload.Stack,
+		f.Overload.gives(),
 		f.Overload.within())
-	var others []string
+	var remaining []string
 	for _, o := range f.Others {
-		others = append(others, fmt.Sprintf("%s %s", o.Stack, o.gives()))
+		remaining = append(remaining, fmt.Sprintf("%s %s", o.Stack, o.gives()))
 	}
-	said += "; " + plural.And(others)
+	text += "; " + plural.And(remaining)
 	if alike := f.alike(); len(alike) > 0 {
-		said += fmt.Sprintf("; these setups cannot distinguish %s from %s", plural.And(alike), f.Overload.Stack)
+		text += fmt.Sprintf("; these setups cannot distinguish %s from %s", plural.And(alike), f.Overload.Stack)
 	}
-	return said
+	return text
 }
 
 // gives is the highest rate that is kept.
 func (o Curve) gives() string {
 	switch {
+	case o.Kept == 0 && o.Breaks == 0:
+		return "nothing that is known"
 	case o.Kept == 0:
 		return "not even " + units.Rate(o.Breaks)
 	case o.Breaks == 0:
@@ -69,12 +76,12 @@ func (o Curve) within() string {
 
 // otherStacks has a line for each other stack: what it keeps over setups, and what becomes of the next rate.
 func (f *Facts) otherStacks() string {
-	said := fmt.Sprintf("\nOn %s, setups keep %s.", f.Overload.Stack, f.Overload.keptRange())
+	text := fmt.Sprintf("\nOn %s, setups keep %s.", f.Overload.Stack, f.Overload.keptRange())
 	for _, o := range f.Others {
 		one := Facts{Overload: o}
-		said += fmt.Sprintf("\nOn %s, setups keep %s: it %s.", o.Stack, o.keptRange(), one.keeps())
+		text += fmt.Sprintf("\nOn %s, setups keep %s: it %s.", o.Stack, o.keptRange(), one.keeps())
 	}
-	return said
+	return text
 }
 
 // keptRange says what the setups keep that keep least and most.
@@ -97,37 +104,48 @@ func (f *Facts) verb(one, several string) string {
 // keeps says which rate is kept, and what becomes of the next.
 func (f *Facts) keeps() string {
 	kept, broken := f.highestKept(), f.broken()
-	var said string
+	unjudged := f.unjudged()
+	var text string
 	switch {
+	case kept == nil && broken == nil:
+		return fmt.Sprintf("%s up with nothing that is known%s: at %s a second operations are too few for a p99",
+			f.verb("keeps", "keep"), f.Overload.within(), rates(unjudged))
 	case kept == nil && broken != nil:
-		said = fmt.Sprintf("%s not even keep up with %s operations a second%s: %s", f.verb("does", "do"),
+		text = fmt.Sprintf("%s not even keep up with %s operations a second%s: %s", f.verb("does", "do"),
 			units.Rate(broken.Offered), f.Overload.within(), broken.breaks())
-	case broken == nil:
-		said = fmt.Sprintf("%s up with %s operations a second%s, the most that was offered", f.verb("keeps", "keep"),
+	case broken == nil && unjudged == nil:
+		text = fmt.Sprintf("%s up with %s operations a second%s, the most that was offered", f.verb("keeps", "keep"),
 			units.Rate(f.Overload.Kept), f.Overload.within())
+	case broken == nil:
+		text = fmt.Sprintf("%s up with %s operations a second%s", f.verb("keeps", "keep"), units.Rate(f.Overload.Kept),
+			f.Overload.within())
 	default:
-		said = fmt.Sprintf("%s up with %s operations a second%s; at %s %s", f.verb("keeps", "keep"), units.Rate(f.Overload.Kept),
+		text = fmt.Sprintf("%s up with %s operations a second%s; at %s %s", f.verb("keeps", "keep"),
+			units.Rate(f.Overload.Kept),
 			f.Overload.within(), units.Rate(broken.Offered), broken.breaks())
 	}
-	if late := f.late(false); len(late) > 0 {
-		said += fmt.Sprintf("; at %s the generator itself was the bottleneck", rates(late))
+	if len(unjudged) > 0 {
+		text += fmt.Sprintf("; at %s operations are too few for a p99", rates(unjudged))
 	}
-	return said
+	if late := f.late(false); len(late) > 0 {
+		text += fmt.Sprintf("; at %s the generator itself was the bottleneck", rates(late))
+	}
+	return text
 }
 
 // breaks says what becomes of a rate that is not kept.
 func (p *Point) breaks() string {
-	said := units.Percent(1-p.Done) + " of them fail or never begin"
+	text := units.Percent(1-p.Done) + " of them fail or never begin"
 	switch {
 	case p.grows():
-		said = "what waits grows without end"
+		text = "what waits grows without end"
 	case p.TooSlow && p.Done >= nearlyAll:
-		said = "p99 is " + units.Latency(p.P99NS)
+		text = "p99 is " + units.Latency(p.P99NS)
 	}
 	if p.Binds != "" {
-		said += ", since " + p.Binds.Because()
+		text += ", since " + p.Binds.Because()
 	}
-	return said
+	return text
 }
 
 // from says from when on latencies count.
@@ -141,8 +159,8 @@ func (o Curve) from() string {
 // grows reports whether what waits is told to grow without end.
 func (p *Point) grows() bool { return p.Growth >= growing }
 
-// each says what was measured of the rates that matter, a line for each reason.
-func (f *Facts) each() string {
+// details says what was measured of the rates that matter, a line for each reason.
+func (f *Facts) details() string {
 	o := f.Overload
 	var lines []string
 	say := func(format string, values ...any) { lines = append(lines, fmt.Sprintf(format, values...)) }
@@ -151,8 +169,11 @@ func (f *Facts) each() string {
 	}
 	var ends []string
 	if kept := f.highestKept(); kept != nil {
-		ends = append(ends, fmt.Sprintf("Of %s a second, %s are completed, 99%% of them within %s of when they were %s.",
-			units.Rate(kept.Offered), units.Percent(kept.Done), units.Latency(kept.P99NS), o.from()))
+		end := fmt.Sprintf("Of %s a second, %s are completed", units.Rate(kept.Offered), units.Percent(kept.Done))
+		if kept.P99NS > 0 {
+			end += fmt.Sprintf(", 99%% of them within %s of when they were %s", units.Latency(kept.P99NS), o.from())
+		}
+		ends = append(ends, end+".")
 	}
 	if broken := f.broken(); broken != nil {
 		end := fmt.Sprintf("Of %s, %s are, at %s a second", units.Rate(broken.Offered), units.Percent(broken.Done),
@@ -173,7 +194,7 @@ func (f *Facts) each() string {
 		say("At %s, p99 is %s from when operations were to begin, and %s from when they were sent: that is all that a closed "+
 			"loop would have shown.", units.Rate(hidden.Offered), units.Latency(hidden.P99NS), units.Latency(hidden.ServiceNS))
 	}
-	if !f.few() && !f.decided() {
+	if !f.tooFew() && !f.decided() {
 		low := "nothing"
 		if o.Low > 0 {
 			low = units.Rate(o.Low)
@@ -181,7 +202,7 @@ func (f *Facts) each() string {
 		say("Setups differ: what is kept is %s in one and %s in another.", low, units.Rate(o.High))
 	}
 	if late := f.late(false); len(late) > 0 {
-		say("At %s a second the generator was itself the bottleneck: these prove nothing about the server. Give it CPUs of its own.",
+		say("At %s a second the generator was itself the bottleneck: these do not measure the server. Give the generator separate CPUs.",
 			rates(late))
 	}
 	if late := f.late(true); len(late) > 0 {

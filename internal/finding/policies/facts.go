@@ -5,8 +5,8 @@ import (
 	"cmp"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 )
 
 // Facts are the findings on mixes that differ in the policy of their instances alone.
@@ -27,12 +27,12 @@ type Policies struct {
 	Policies  []Policy `json:"policies"` // in the order of the mixes
 }
 
-// all are the policies, none first.
-func (p *Policies) all() []Policy { return append([]Policy{p.None}, p.Policies...) }
+// withNone are the policies, none first.
+func (p *Policies) withNone() []Policy { return append([]Policy{p.None}, p.Policies...) }
 
 // named returns what instances did under a policy of that name; nil for none.
 func (p *Policies) named(name string) *Policy {
-	for _, one := range p.all() {
+	for _, one := range p.withNone() {
 		if one.Name == name {
 			return &one
 		}
@@ -63,13 +63,13 @@ func (p Policy) tail() *fact.Effect {
 }
 
 // idle are the limits of their own that keep no instance from doing more.
-func (p Policy) idle() (all []fact.Resource) {
+func (p Policy) idle() (unreached []fact.Resource) {
 	for _, limit := range p.Limits {
 		if !slices.Contains(p.Held, limit) {
-			all = append(all, limit)
+			unreached = append(unreached, limit)
 		}
 	}
-	return all
+	return unreached
 }
 
 // Cost classifies the effect of a policy on throughput.
@@ -85,13 +85,21 @@ const (
 )
 
 // withCost returns the policies of some costs, in their order.
-func (f *Facts) withCost(costs ...Cost) (all []Policy) {
+func (f *Facts) withCost(costs ...Cost) (policies []Policy) {
 	for _, one := range f.Policies.Policies {
 		if slices.Contains(costs, one.Cost) {
-			all = append(all, one)
+			policies = append(policies, one)
 		}
 	}
-	return all
+	return policies
+}
+
+// MayCost returns what some policies that are level cost of throughput at most, as a share.
+func MayCost(some []Policy) (most float64) {
+	for _, one := range some {
+		most = max(most, one.Throughput.MayLose())
+	}
+	return most
 }
 
 // costs are those that cost throughput, the most first.
@@ -117,20 +125,20 @@ func (f *Facts) slow() *Policy {
 
 // tooFew reports whether some policy has too few setups to tell anything, and how many that has
 // which has fewest.
-func (f *Facts) tooFew() (few int, so bool) {
-	few = f.Policies.None.BringUps
+func (f *Facts) tooFew() (setups int, early bool) {
+	setups = f.Policies.None.BringUps
 	for _, one := range f.Policies.Policies {
-		few = min(few, one.BringUps)
+		setups = min(setups, one.BringUps)
 	}
-	return few, len(f.withCost(CostUnknown)) > 0
+	return setups, len(f.withCost(CostUnknown)) > 0
 }
 
 // unfair are the policies under which the slowest instance gets far less than an equal share.
-func (f *Facts) unfair() (all []Policy) {
-	for _, one := range f.Policies.all() {
+func (f *Facts) unfair() (policies []Policy) {
+	for _, one := range f.Policies.withNone() {
 		if one.Weakest > 0 && one.Weakest < threshold.UnfairShare {
-			all = append(all, one)
+			policies = append(policies, one)
 		}
 	}
-	return all
+	return policies
 }

@@ -4,58 +4,65 @@ import (
 	"cmp"
 	"fmt"
 
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
+	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 )
 
 // Find returns what each policy of limits costs, against none.
 func Find(v *runview.View) (out []fact.Finding) {
-	var all []*Facts
+	var found []*Facts
 	for _, of := range v.Policies() {
 		f, told := find(v, of)
-		out, all = append(out, f), append(all, told)
+		out, found = append(out, f), append(found, told)
 	}
-	for i, told := range all {
-		out[i].Section = told.sectionAmong(all)
+	for i, facts := range found {
+		out[i].Section = facts.sectionAmong(found)
 	}
 	return out
 }
 
-func find(v *runview.View, of runview.Series) (fact.Finding, *Facts) {
-	told := &Facts{Policies: policiesOf(v, of), rate: runview.RateUnit(of.Cells()...), runs: v.Runs(of.Workload)}
+func find(v *runview.View, series runview.Series) (fact.Finding, *Facts) {
+	facts := &Facts{Policies: policiesOf(v, series), rate: runview.RateUnit(series.Cells()...),
+		runs: v.Runs(series.Workload)}
 	f := fact.Finding{
-		ID: fmt.Sprintf("policies/%s/%s-%d", of.Stack.Name, of.Workload, of.Instances), Case: "policies", Kind: fact.KindScaling,
-		Workload: of.Workload, Facts: told, Title: told.whose() + ": " + told.cost(), Why: told.each(),
-		Stacks: of.Stack.Names(), Evidence: runview.Points(of.Cells()...), Caveats: runview.MarksOf(of.Cells()...),
+		ID: fmt.Sprintf("policies/%s/%s-%d", series.Stack.Name, series.Workload, series.Instances), Case: "policies",
+		Kind:     fact.KindScaling,
+		Workload: series.Workload, Facts: facts, Title: facts.whose() + ": " + facts.cost(), Why: facts.details(),
+		Stacks: series.Stack.Names(), Evidence: runview.Points(series.Cells()...),
+		Caveats: runview.MarksOf(series.Cells()...),
 	}
-	return f, told
+	return f, facts
 }
 
 // Verdict draws the verdict of a run that asks what policies of limits cost: on one stack, of mixes that
 // differ in their policy; on a host that was quiet or not. Where they differ in the number of instances,
 // too, it is that at which those without limits do most. ok is false for any other run.
-func Verdict(v *runview.View, quiet bool) (f fact.Finding, told *Facts, ok bool) {
-	all := v.Policies()
-	if len(all) == 0 {
+func Verdict(v *runview.View, quiet bool) (f fact.Finding, facts *Facts, ok bool) {
+	family := v.Policies()
+	if len(family) == 0 {
 		return f, nil, false
 	}
 	for _, c := range v.All() {
-		if c.Stack != all[0].Stack || !v.UnderPolicy(c.Workload.Name) && !v.AtLevel(c.Workload.Name) {
+		if c.Stack != family[0].Stack || !v.UnderPolicy(c.Workload.Name) && !v.AtLevel(c.Workload.Name) {
 			return f, nil, false
 		}
 	}
-	for _, of := range all {
-		one, about := find(v, of)
-		if told == nil || byRate(about, told) > 0 {
-			f, told = one, about
+	for _, series := range family {
+		one, about := find(v, series)
+		if facts == nil || byRate(about, facts) > 0 {
+			f, facts = one, about
 		}
 	}
-	f.ID, f.Case, f.Kind, f.Workload = "recommendation", "policed", fact.KindRecommendation, ""
-	f.Recommendation = &fact.Recommendation{Confidence: told.confidence(quiet)}
-	f.Title = told.verdict(f.Recommendation.Confidence)
-	return f, told, true
+	f.ID, f.Case, f.Kind, f.Workload = "recommendation", "policies", fact.KindRecommendation, ""
+	f.Recommendation = &fact.Recommendation{Confidence: facts.confidence(quiet)}
+	f.Title = facts.verdict(f.Recommendation.Confidence)
+	return f, facts, true
 }
+
+// Next returns what is open of what the policies cost.
+func (f *Facts) Next(_ *result.Run, c fact.Confidence) fact.Next { return fact.MoreSetups(c) }
 
 // byRate compares what instances do without limits of their own.
 func byRate(a, b *Facts) int { return cmp.Compare(a.Policies.None.Rate, b.Policies.None.Rate) }
@@ -73,21 +80,22 @@ func (f *Facts) confidence(quiet bool) fact.Confidence {
 }
 
 // policiesOf returns what each policy costs.
-func policiesOf(v *runview.View, of runview.Series) Policies {
-	f := Policies{Stack: of.Stack.Name, Workload: of.Workload, Host: runview.HostText(of.Host), Instances: of.Instances}
-	none := of.At(runview.NoPolicy)
-	f.None = policyOf(v, of, runview.Level{Name: runview.NoPolicy, Cell: none}, nil)
+func policiesOf(v *runview.View, series runview.Series) Policies {
+	f := Policies{Stack: series.Stack.Name, Workload: series.Workload, Host: runview.HostText(series.Host),
+		Instances: series.Instances}
+	baseline := series.At(runview.NoPolicy)
+	f.None = policyOf(v, series, runview.Level{Name: runview.NoPolicy, Cell: baseline}, nil)
 	f.None.Cost = CostNone
 	var effects []*fact.Effect
-	for _, level := range of.Levels {
-		if level.Cell == none {
+	for _, level := range series.Levels {
+		if level.Cell == baseline {
 			continue
 		}
-		p := policyOf(v, of, level, none)
+		p := policyOf(v, series, level, baseline)
 		effects = append(effects, p.Throughput, p.P99)
 		f.Policies = append(f.Policies, p)
 	}
-	runview.AdjustTogether(effects)
+	v.AdjustTogether(effects)
 	for i := range f.Policies {
 		f.Policies[i].Cost = costOf(*f.Policies[i].Throughput)
 	}
@@ -95,13 +103,13 @@ func policiesOf(v *runview.View, of runview.Series) Policies {
 }
 
 // policyOf returns the measurements under one policy. none has those without any; it is nil for none itself.
-func policyOf(v *runview.View, of runview.Series, level runview.Level, none *runview.Cell) Policy {
+func policyOf(v *runview.View, series runview.Series, level runview.Level, baseline *runview.Cell) Policy {
 	c := level.Cell
-	used := v.PointOf(of.Host, c)
+	used := v.PointOf(series.Host, c)
 	return Policy{
-		Name: level.Name, Summary: v.Summary(c, none), Fair: c.Sample(runview.Fairness).Median(), Weakest: used.Weakest,
-		DeviceReads: used.DeviceReads, CacheBytes: used.CacheBytes, Limits: runview.OwnLimits(of.Host, c),
-		Held: runview.AllBinding(used, v.PointOf(of.Host, cmp.Or(none, c))),
+		Name: level.Name, Summary: v.Summary(c, baseline), Fair: c.Sample(runview.Fairness).Median(), Weakest: used.Weakest,
+		DeviceReads: used.DeviceReads, CacheBytes: used.CacheBytes, Limits: runview.OwnLimits(series.Host, c),
+		Held: runview.AllBinding(used, v.PointOf(series.Host, cmp.Or(baseline, c))),
 	}
 }
 

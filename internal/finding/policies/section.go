@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
 	"plimsoll/internal/section"
@@ -15,9 +15,9 @@ import (
 
 // sectionAmong is the section of so many instances among those of all numbers. Where there are several,
 // that of the number which the verdict is on has them all.
-func (f *Facts) sectionAmong(all []*Facts) *section.Section {
+func (f *Facts) sectionAmong(found []*Facts) *section.Section {
 	var family []*Facts
-	for _, other := range all {
+	for _, other := range found {
 		a, b := f.Policies, other.Policies
 		if a.Stack == b.Stack && a.Workload == b.Workload && a.Host == b.Host {
 			family = append(family, other)
@@ -46,7 +46,7 @@ func (f *Facts) section() *section.Section {
 		s.Remarks = []section.Remark{{Text: f.runs}}
 	}
 	var held []prose.Held
-	for _, one := range p.all() {
+	for _, one := range p.withNone() {
 		s.Covers = append(s.Covers, result.Point{Stack: p.Stack, Mix: one.Mix})
 		held = append(held, prose.Held{Name: one.Name, Against: p.None.Name, Text: "policy " + one.Name + " against " + p.None.Name,
 			Summary: one.Summary})
@@ -81,13 +81,13 @@ func (f *Facts) table() section.Table {
 		{Head: "held by", Means: "what keeps instances from doing more, by what was used", Text: true},
 		{Head: "not reached", Means: "limits of their own that keep none from it", Text: true, Drop: 1},
 	}}
-	for _, one := range f.Policies.all() {
-		rate, interval := one.Throughput.Cells()
-		p99, ofP99 := one.P99.Cells()
-		t.Rows = append(t.Rows, section.Row{Stack: f.Policies.Stack, Cells: []section.Cell{section.Text(one.Name),
-			section.Count.Cell(one.Rate), rate, interval, section.Latency.Positive(one.P99NS), p99, ofP99,
-			section.Text(units.Digits(one.Fair)), section.Share.Cell(one.Weakest), section.Number.Cell(one.DeviceReads),
-			section.Bytes.Positive(one.CacheBytes), words(one.Held), words(one.idle())}})
+	for _, policy := range f.Policies.withNone() {
+		rate, interval := policy.Throughput.Cells()
+		p99, ofP99 := policy.P99.Cells()
+		t.Rows = append(t.Rows, section.Row{Stack: f.Policies.Stack, Cells: []section.Cell{section.Text(policy.Name),
+			section.Count.Cell(policy.Rate), rate, interval, section.Latency.Positive(policy.P99NS), p99, ofP99,
+			section.Text(units.Digits(policy.Fair)), section.Share.Cell(policy.Weakest), section.Number.Cell(policy.DeviceReads),
+			section.Bytes.Positive(policy.CacheBytes), words(policy.Held), words(policy.idle())}})
 	}
 	return t
 }
@@ -136,20 +136,20 @@ func (m metric) draw(family []*Facts) (section.Table, section.Figure) {
 	if m.log {
 		f.Note = "on a logarithmic scale"
 	}
-	for _, told := range family {
-		for _, p := range told.Policies.all() {
+	for _, facts := range family {
+		for _, p := range facts.Policies.withNone() {
 			if !slices.ContainsFunc(f.Series, func(s section.Series) bool { return s.Name == p.Name }) {
 				f.Series = append(f.Series, section.Series{Name: p.Name})
 				t.Columns = append(t.Columns, section.Column{Head: p.Name})
 			}
 		}
 	}
-	for _, told := range family {
-		n := told.Policies.Instances
-		row := section.Row{Stack: told.Policies.Stack, Cells: []section.Cell{section.Count.Cell(float64(n))}}
+	for _, facts := range family {
+		n := facts.Policies.Instances
+		row := section.Row{Stack: facts.Policies.Stack, Cells: []section.Cell{section.Count.Cell(float64(n))}}
 		for i := range f.Series {
 			var value section.Cell
-			if p := told.Policies.named(f.Series[i].Name); p != nil {
+			if p := facts.Policies.named(f.Series[i].Name); p != nil {
 				value = m.quantity.Positive(m.value(*p))
 			}
 			row.Cells = append(row.Cells, value)

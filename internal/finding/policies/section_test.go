@@ -54,39 +54,42 @@ func TestSection(t *testing.T) {
 // Policies that were measured at several numbers of instances are shown over these, once: throughput, disk
 // bandwidth and p99, a line for each policy. What they cost at each number is part of that.
 func TestSectionOverInstances(t *testing.T) {
-	var all []*section.Section
+	var sections []*section.Section
 	for _, f := range policies.Find(runview.New(runtest.Tell(t, overSome))) {
 		if f.Section != nil {
-			all = append(all, f.Section)
+			sections = append(sections, f.Section)
 			if f.ID != "policies/disk/C-4" {
 				t.Errorf("%s has it, and the verdict is on 4 instances", f.ID)
 			}
 		}
 	}
-	if len(all) != 1 || all[0].Title != "C under policies, over the number of instances" || len(all[0].Tables) != 3 {
-		t.Fatalf("%+v", all)
+	if len(sections) != 1 || sections[0].Title != "C under policies, over the number of instances" ||
+		len(sections[0].Tables) != 3 {
+		t.Fatalf("%+v", sections)
 	}
-	var said []string
-	for i, f := range all[0].Figures {
-		said = append(said, f.Title)
-		if len(f.Series) != 2 || f.Series[1].Name != "mem" || len(f.Series[1].Marks) != 3 || all[0].Tables[i].Caption != f.Title {
+	var titles []string
+	for i, f := range sections[0].Figures {
+		titles = append(titles, f.Title)
+		if len(f.Series) != 2 || f.Series[1].Name != "mem" || len(f.Series[1].Marks) != 3 ||
+			sections[0].Tables[i].Caption != f.Title {
 			t.Errorf("%+v", f)
 		}
 	}
-	for _, p := range all[0].Parts {
-		said = append(said, p.Title)
+	for _, p := range sections[0].Parts {
+		titles = append(titles, p.Title)
 	}
-	if got := strings.Join(said, "; "); got != "Throughput, IOPS; Disk bandwidth; p99; 1 instance of C under policies; "+
+	if got := strings.Join(titles, "; "); got != "Throughput, IOPS; Disk bandwidth; p99; 1 instance of C under policies; "+
 		"4 instances of C under policies; 8 instances of C under policies" {
 		t.Errorf("it has %s", got)
 	}
-	if got := strings.Join(runtest.Rows(all[0].Tables[0]), "; "); got != "1|1,549|1,049; 4|6,049|3,049; 8|2,043|3,149" {
+	if got := strings.Join(runtest.Rows(sections[0].Tables[0]),
+		"; "); got != "1|1,549|1,049; 4|6,049|3,049; 8|2,043|3,149" {
 		t.Errorf("throughput is %s", got)
 	}
-	if got := runtest.Rows(all[0].Tables[2])[0]; got != "1|1.17 ms|12.0 ms" {
+	if got := runtest.Rows(sections[0].Tables[2])[0]; got != "1|1.17 ms|12.0 ms" {
 		t.Errorf("p99 is %s", got)
 	}
-	if !all[0].Has(result.Point{Stack: "disk", Mix: "C-8-mem"}) {
+	if !sections[0].Has(result.Point{Stack: "disk", Mix: "C-8-mem"}) {
 		t.Error("it does not have what its parts have")
 	}
 }

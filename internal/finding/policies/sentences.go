@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
@@ -29,25 +29,27 @@ func (f *Facts) cost() string {
 	costs, level, open := f.costs(), f.level(), f.open()
 	switch {
 	case len(costs) > 0:
-		most := costs[0]
-		said := fmt.Sprintf("policy %s costs most, %s times the throughput of none", most.Name, units.Times(most.Throughput.Ratio))
-		if tail := most.tail(); tail != nil {
-			said += fmt.Sprintf(" and %s times its p99", units.Times(tail.Ratio))
+		costliest := costs[0]
+		text := fmt.Sprintf("policy %s costs most, %s times the throughput of none", costliest.Name,
+			units.Times(costliest.Throughput.Ratio))
+		if tail := costliest.tail(); tail != nil {
+			text += fmt.Sprintf(" and %s times its p99", units.Times(tail.Ratio))
 		}
 		if len(level) > 0 {
-			said += fmt.Sprintf("; %s %s level with none", names(level), plural.Choose(len(level), "is", "are"))
+			text += fmt.Sprintf("; %s %s at most %s", names(level), plural.Choose(len(level), "costs", "cost"),
+				prose.AtMost(MayCost(level)))
 		}
-		return said + f.slower(", though p99 is")
+		return text + f.slower(", though p99 is")
 	case len(level) > 0 && len(open) > 0:
-		return fmt.Sprintf("%s %s no throughput, and of %s it is not known", names(level), plural.Choose(len(level), "costs", "cost"),
-			names(open)) + f.slower("; p99 is")
+		return fmt.Sprintf("%s %s at most %s of throughput, and of %s it is not known", names(level),
+			plural.Choose(len(level), "costs", "cost"), prose.AtMost(MayCost(level)), names(open)) + f.slower("; p99 is")
 	case len(level) > 0:
-		return "no policy costs throughput" + f.slower("; p99 is")
+		return fmt.Sprintf("no policy costs more than %s of throughput", prose.AtMost(MayCost(level))) + f.slower("; p99 is")
 	}
 	return f.early()
 }
 
-// slower says which policy makes p99 longer although it costs no throughput; "" for none.
+// slower says which policy makes p99 longer although it costs little throughput; "" for none.
 func (f *Facts) slower(p99Is string) string {
 	slow := f.slow()
 	if slow == nil {
@@ -66,12 +68,12 @@ func (f *Facts) early() string {
 
 func names(all []Policy) string { return plural.List(all, func(p Policy) string { return p.Name }) }
 
-// each has a line for each policy, the one that costs most first.
-func (f *Facts) each() string {
-	none := f.Policies.None
-	first := fmt.Sprintf("Without limits of their own, all together do %s a second", units.Rate(none.Rate))
-	if none.P99NS > 0 {
-		first += ", with a p99 of " + units.Latency(none.P99NS)
+// details has a line for each policy, the one that costs most first.
+func (f *Facts) details() string {
+	baseline := f.Policies.None
+	first := fmt.Sprintf("Without limits of their own, all together do %s a second", units.Rate(baseline.Rate))
+	if baseline.P99NS > 0 {
+		first += ", with a p99 of " + units.Latency(baseline.P99NS)
 	}
 	if f.Policies.Host != "" {
 		first += ", in a scaled-down host of " + f.Policies.Host
@@ -94,33 +96,33 @@ func (f *Facts) each() string {
 
 // sentence describes the effect of one policy, and which of its limits hold instances back.
 func (p *Policy) sentence() string {
-	var said string
+	var text string
 	switch p.Cost {
 	case CostUnknown:
-		said = "too few setups show what it costs"
+		text = "too few setups show what it costs"
 	case CostSome:
-		said = times(p.Throughput) + " times the throughput of none"
+		text = times(p.Throughput) + " times the throughput of none"
 	case CostGain:
-		said = times(p.Throughput) + " times the throughput of none, which is more"
+		text = times(p.Throughput) + " times the throughput of none, which is more"
 	case CostNone:
-		said = "throughput level with none"
+		text = fmt.Sprintf("costs at most %s of throughput", prose.AtMost(p.Throughput.MayLose()))
 	default:
-		said = "whether it costs throughput is not known: trials differ by more than 10%"
+		text = "whether it costs throughput is not known: trials differ by more than 10%"
 	}
 	if tail := p.tail(); tail != nil {
-		said += fmt.Sprintf(", %s times its p99", times(tail))
+		text += fmt.Sprintf(", %s times its p99", times(tail))
 	}
-	said = p.Name + ": " + said + "."
+	text = p.Name + ": " + text + "."
 	if p.Cost == CostUnknown {
-		return said
+		return text
 	}
 	if len(p.Held) > 0 {
-		said += fmt.Sprintf(" What holds instances back: %s.", plural.List(p.Held, limit))
+		text += fmt.Sprintf(" What holds instances back: %s.", plural.List(p.Held, limit))
 	}
 	if idle := p.idle(); len(idle) > 0 {
-		said += fmt.Sprintf(" Not reached: %s.", plural.List(idle, limit))
+		text += fmt.Sprintf(" Not reached: %s.", plural.List(idle, limit))
 	}
-	return said
+	return text
 }
 
 // times is a ratio with its interval.

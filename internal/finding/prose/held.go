@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units"
 )
@@ -18,19 +18,19 @@ type Held struct {
 }
 
 // Ratios draw what is held against something: throughput, and the 99th percentile of latency.
-func Ratios(all []Held) (figures []section.Figure) {
-	for _, of := range []struct {
-		what, title string
+func Ratios(compared []Held) (figures []section.Figure) {
+	for _, metric := range []struct {
+		name, title string
 		effect      func(Held) *fact.Effect
 	}{
 		{"throughput", "Throughput", func(h Held) *fact.Effect { return h.Throughput }},
 		{"p99", "99th percentile of latency", func(h Held) *fact.Effect { return h.P99 }},
 	} {
-		f := section.Figure{Title: of.title, X: section.Axis{Label: "ratio", Of: section.Times, Log: true}}
-		for _, h := range all {
-			e := of.effect(h)
+		f := section.Figure{Title: metric.title, X: section.Axis{Label: "ratio", Of: section.Times, Log: true}}
+		for _, h := range compared {
+			e := metric.effect(h)
 			if e != nil && e.Ratio > 0 {
-				f.Ratios = append(f.Ratios, h.ratio(*e, of.what))
+				f.Ratios = append(f.Ratios, h.ratio(*e, metric.name))
 			}
 		}
 		if len(f.Ratios) > 0 {
@@ -40,14 +40,14 @@ func Ratios(all []Held) (figures []section.Figure) {
 	return figures
 }
 
-func (h Held) ratio(e fact.Effect, what string) section.Ratio {
-	r := section.Ratio{Mark: section.Mark{X: e.Ratio}, Name: h.Name, Against: h.Against, Of: what, Written: e.Written()}
+func (h Held) ratio(e fact.Effect, metric string) section.Ratio {
+	r := section.Ratio{Mark: section.Mark{X: e.Ratio}, Name: h.Name, Against: h.Against, Of: metric, Written: e.Written()}
 	interval := "no interval"
 	if e.HasInterval() && !math.IsInf(e.High, 0) {
 		r.Low, r.High = e.Low, e.High
 		interval = fmt.Sprintf("95%% interval %s to %s", units.Exact(e.Low), units.Exact(e.High))
 	}
-	r.Text = fmt.Sprintf("%s: %s of %s times, %s, %s", h.Text, what, units.Exact(e.Ratio), interval, e.Tested())
+	r.Text = fmt.Sprintf("%s: %s of %s times, %s, %s", h.Text, metric, units.Exact(e.Ratio), interval, e.Tested())
 	if !e.Differs {
 		r.Class = section.Unsure
 	}

@@ -3,9 +3,10 @@ package prose
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
@@ -19,6 +20,9 @@ func Capital(s string) string {
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
 }
+
+// AtMost writes a share of 1 as so many percent, rounded up, and at least 1%: what is said to be the most is.
+func AtMost(share float64) string { return fmt.Sprintf("%.0f%%", max(1, math.Ceil(100*share-1e-9))) }
 
 // Test writes what the test of an effect said.
 func Test(e fact.Effect) string {

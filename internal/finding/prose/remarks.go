@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
 	"plimsoll/internal/units/plural"
@@ -32,16 +32,16 @@ func EveryNumber(mark string) string {
 }
 
 // Unfit says why numbers of stacks are not those of devices.
-func Unfit(all []fact.Unfit) string {
-	var said []string
-	for _, u := range all {
+func Unfit(stacks []fact.Unfit) string {
+	var parts []string
+	for _, u := range stacks {
 		if u.Served == nil {
-			said = append(said, fmt.Sprintf("no device counter of %s could be read: nobody knows what answered", u.Stack))
+			parts = append(parts, fmt.Sprintf("no device counter of %s could be read: what answered is not known", u.Stack))
 			continue
 		}
-		said = append(said, FromMemory(u))
+		parts = append(parts, FromMemory(u))
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(parts, "; ")
 }
 
 // FromMemory says that memory answered for a stack.

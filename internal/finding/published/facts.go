@@ -1,10 +1,40 @@
-// Package published judges results that papers published by what a run measured.
+// Package published judges results that papers published by the measurements of a run.
+// docs/evidence/published-results.md has the verdicts and the rules of ratios, bounds, orders and values.
+//
+// Stacks are recognised by their notation and workloads by their options, never by their names:
+//
+//   - randread and randwrite are of 4 KiB, read and write of 128 KiB, all with O_DIRECT.
+//   - A low load is 1 job x depth 1. A high load has 32 I/Os in flight or more, of several the nearest to 32 x 32; for
+//     results about a lock of readers it has 16 jobs or more. Maximum is randread with 128 I/Os in flight or more.
+//   - raw and DAS are block devices without a file system, except a loop device that caches.
+//   - A file system is compared on the same device as the other side: nodatacow with the same stack without it, a data
+//     volume with its file system on the host, direct-lvm (thin(direct-lvm) > devicemapper) with a volume on xfs or
+//     ext4.
+//   - dioread_nolock is the default since Linux 5.6, and is there compared with mount=dioread_lock.
+//   - loop-lvm is devicemapper on a file system; loop(direct-io=off) is shown as its stand-in.
+//   - hdd, sata_ssd and nvme are classes of the one device of a bare stack. Loop devices and disks of a lab or
+//     hypervisor have no class, and get no verdict.
+//   - Policies and workloads are compared at the number of instances nearest to the paper's 4.
+//   - Another database than the claim's, another load or distribution of its requests, or drives of several kinds that are one limited device, give
+//     "same shape" or "another shape".
+//
+// Rules of shapes, with what makes them the same (or confirmed), and different (or contradicted):
+//
+//   - Throughput peaks: the best is significantly above the fewest instances, with a valley behind; a valley from the
+//     first number on, or a level up to twice as many instances.
+//   - The disk saturates: bandwidth rises and ends level; it is level from the first on, or falls at the end. If the
+//     disk moved data at fewer than four numbers of instances, the ratio of the last two decides: level is below 1.2.
+//   - Throughput stays level: the interval of most against fewest is below 1.2; it is above.
+//   - A ratio whose band holds 1: the interval lies within 0.80 to 1.25; it lies outside.
+//   - Another ratio: the interval excludes 1 and overlaps the third root to the third power of the ratio (0.15 to 0.81
+//     for 0.53); it lies outside.
+//   - Above 1, above 3: significantly above 1; significantly below 1, or the interval ends below 1.1.
 package published
 
 import (
 	"fmt"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 )
 
 // Tested is a published result, and what the run says of it. The verdict is the
@@ -14,7 +44,7 @@ type Tested struct {
 	Subject    []string  `json:"subject"` // of the claim: what it is about, or of an ordering, best first
 	Ordering   bool      `json:"ordering,omitempty"`
 	Baseline   string    `json:"baseline,omitempty"`
-	About      string    `json:"about,omitempty"`      // narrows it: RR
+	About      string    `json:"about,omitempty"`      // narrows it: randread
 	Measured   Reason    `json:"measured,omitzero"`    // no case where nothing was
 	Compared   *Compared `json:"compared,omitempty"`   // two sets of instances; nil where the claim is of something else
 	Reason     Reason    `json:"reason"`               // of the verdict
@@ -94,7 +124,10 @@ type Instead struct {
 	Of       string   `json:"of,omitempty"`       // the paper's database
 	Asked    string   `json:"asked,omitempty"`    // YCSB's workload, or the run's name of it; "" where it is the paper's
 	Roles    []string `json:"roles,omitempty"`    // the paper's
-	Drives   []string `json:"drives,omitempty"`   // that one device stands for, limited to what each does: "a SATA SSD"
+	// distribution of requests over records; "" where it is one of the paper's
+	Distribution  string   `json:"distribution,omitempty"`
+	Distributions []string `json:"distributions,omitempty"` // the paper's
+	Drives        []string `json:"drives,omitempty"`        // that one device stands for, limited to what each does: "a SATA SSD"
 }
 
 // Compared is two sets of instances, by a metric.

@@ -21,60 +21,63 @@ type ListedFigure struct {
 	Experiment string        `json:"experiment,omitempty"`
 	Only       []string      `json:"only,omitempty"`    // of the experiment; all of it where it is empty
 	Command    string        `json:"command,omitempty"` // that runs it
-	Differs    []string      `json:"differs,omitempty"`
-	Had        []Had         `json:"had,omitempty"`
-	Results    []Listed      `json:"results,omitempty"` // published results that are read off it
+	Differs    []string      `json:"differs,omitempty"` // beside parameters
+	// what the paper had, and what the experiment has at the scale paper; of a set-up, what this host has
+	Parameters []claims.Compared `json:"parameters,omitempty"`
+	Results    []Listed          `json:"results,omitempty"` // published results that are read off it
 }
 
-// Had is a parameter, and what the paper had.
-type Had struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
-// ListFigures returns all figures; all are the published results with what runs said of them.
-func ListFigures(all []Listed) (figures []ListedFigure) {
+// ListFigures returns all figures. results are the published results with the verdicts of runs. compare returns what a
+// paper had next to what the figure's experiment, or this host, has.
+func ListFigures(results []Listed, compare func(claims.Figure) ([]claims.Compared, error)) (figures []ListedFigure,
+	err error) {
 	for _, f := range claims.Figures() {
-		one := ListedFigure{ID: f.ID, Paper: f.Paper().String(), Figure: f.Name(), Where: f.Where, Shows: f.Shows,
-			Repeats: f.Repeats, Experiment: f.Experiment, Only: f.Only, Differs: f.Differs}
+		parameters, err := compare(f)
+		if err != nil {
+			return nil, fmt.Errorf("figure %s: %w", f.ID, err)
+		}
+		figure := ListedFigure{ID: f.ID, Paper: f.Paper().String(), Figure: f.Name(), Where: f.Where, Shows: f.Shows,
+			Repeats: f.Repeats(parameters), Experiment: f.Experiment, Only: f.Only, Differs: f.Differs, Parameters: parameters}
 		if f.Experiment != "" {
-			one.Command = "plimsoll run --figure " + f.ID
+			figure.Command = "plimsoll papers run " + f.ID
 		}
-		for _, h := range f.Had {
-			one.Had = append(one.Had, Had(h))
-		}
-		for _, l := range all {
+		for _, l := range results {
 			if slices.Contains(f.Claims, l.ID) {
-				one.Results = append(one.Results, l)
+				figure.Results = append(figure.Results, l)
 			}
 		}
-		figures = append(figures, one)
+		figures = append(figures, figure)
 	}
-	return figures
+	return figures, nil
 }
 
 // FigureSummary says in a sentence how many figures are repeated.
 func FigureSummary(figures []ListedFigure) string {
 	count := map[claims.Extent]int{}
+	shown := 0
 	for _, f := range figures {
 		count[f.Repeats]++
+		if f.Repeats != claims.Setup {
+			shown++
+		}
 	}
 	return fmt.Sprintf(
 		"%s and tables: built-in experiments repeat %d as printed, at --scale paper on a host such as the paper's, "+
-			"%d in part, and %d not at all.",
-		plural.Count(len(figures), "figure"),
+			"%d in part, and %d not at all. This host is compared with %s.",
+		plural.Count(shown, "figure"),
 		count[claims.Whole],
 		count[claims.InPart],
 		count[claims.None],
+		plural.Count(count[claims.Setup], "set-up"),
 	)
 }
 
 // FigureSections have a table for each paper.
 func FigureSections(figures []ListedFigure) (sections []*section.Section) {
-	extent := map[claims.Extent]string{claims.Whole: "as printed", claims.InPart: "in part", claims.None: "no"}
+	extent := map[claims.Extent]string{claims.Whole: "as printed", claims.InPart: "in part", claims.None: "no", claims.Setup: "set-up"}
 	for _, paper := range claims.Papers() {
 		t := section.Table{
-			Caption: "each figure, and what repeats it: plimsoll run --figure ID, with --scale paper at the paper's own size",
+			Caption: "each figure, and what repeats it: plimsoll papers run ID, with --scale paper at the paper's own size",
 			Columns: []section.Column{
 				{Head: "figure", Text: true},
 				{Head: "section", Text: true},
@@ -99,28 +102,44 @@ func FigureSections(figures []ListedFigure) (sections []*section.Section) {
 
 // words say what the figure shows, what runs here said, and what differs, a line each.
 func (f ListedFigure) words() []string {
-	all := []string{f.Shows}
-	var said, open []string
+	lines := []string{f.Shows}
+	var verdicts, open []string
 	for _, l := range f.Results {
 		decided := l.Decided()
 		if decided == nil {
 			open = append(open, l.ID)
 			continue
 		}
-		said = append(said, strings.TrimSpace(fmt.Sprintf("%s: %s %s", l.ID, decided.Verdict, decided.Measured)))
+		verdicts = append(verdicts, strings.TrimSpace(fmt.Sprintf("%s: %s %s", l.ID, decided.Verdict, decided.Measured)))
 	}
 	if len(open) > 0 {
-		said = append(said, "no run here has decided "+plural.And(open))
+		verdicts = append(verdicts, "no run here has decided "+plural.And(open))
 	}
-	if len(said) > 0 {
-		all = append(all, "here: "+strings.Join(said, "; "))
+	if len(verdicts) > 0 {
+		lines = append(lines, "here: "+strings.Join(verdicts, "; "))
 	}
-	if len(f.Differs) > 0 {
+	if f.Repeats == claims.Setup {
+		for _, p := range f.Parameters {
+			here := "not known of this host"
+			if len(p.Here) > 0 {
+				here = "here " + strings.Join(p.Here, ", ")
+			}
+			lines = append(lines, fmt.Sprintf("%s: %s; %s", p.Name, p.Paper, here))
+		}
+		return lines
+	}
+	differs := slices.Clone(f.Differs)
+	for _, p := range f.Parameters {
+		if p.Differs {
+			differs = append(differs, p.String())
+		}
+	}
+	if len(differs) > 0 {
 		what := "differs: "
 		if f.Repeats == claims.None {
 			what = "not repeated: "
 		}
-		all = append(all, what+strings.Join(f.Differs, "; "))
+		lines = append(lines, what+strings.Join(differs, "; "))
 	}
-	return all
+	return lines
 }

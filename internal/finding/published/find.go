@@ -3,9 +3,10 @@ package published
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/cost"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published/claims"
 	"plimsoll/internal/runview"
@@ -69,13 +70,13 @@ func Find(v *runview.View) []fact.Finding {
 			continue
 		}
 		for _, c := range c.Apart() {
-			for _, k := range ways[c.Test.How](v, c) {
+			for _, k := range once(v, ways[c.Test.How](v, c)) {
 				touched[c.ID] = true
 				k.part = cmp.Or(k.part, c.Part)
 				k.caveats = append(k.caveats, unlikePaper(v, c, k.evidence)...)
 				f := k.finding(c)
 				ids[f.ID]++
-				if n := ids[f.ID]; n > 1 { // the same instances in another scaled-down host
+				if n := ids[f.ID]; n > 1 { // of something else: more memory, or more drives
 					f.ID = fmt.Sprintf("%s/%d", f.ID, n)
 				}
 				out = append(out, f)
@@ -83,7 +84,34 @@ func Find(v *runview.View) []fact.Finding {
 		}
 	}
 	if len(touched) > 0 {
-		out = append(out, others(out, touched))
+		out = append(out, untouched(out, touched))
+	}
+	return out
+}
+
+// once returns one case for each stack and workload. If the same instances ran in several scaled-down hosts, it is the
+// case of the host with the most memory, which is nearest to a paper's.
+func once(v *runview.View, cases []claimCase) (out []claimCase) {
+	memory := func(k claimCase) int64 {
+		if len(k.evidence) == 0 {
+			return 0
+		}
+		m, _ := v.Run.Mix(k.evidence[0].Workload.Name)
+		if m.Host == nil {
+			return 0
+		}
+		return m.Host.MemoryBytes
+	}
+	for _, k := range cases {
+		i := slices.IndexFunc(out, func(o claimCase) bool {
+			return slices.Equal(o.stacks, k.stacks) && o.workload == k.workload && o.about == k.about && o.part == k.part
+		})
+		switch {
+		case i < 0:
+			out = append(out, k)
+		case memory(k) > memory(out[i]):
+			out[i] = k
+		}
 	}
 	return out
 }
@@ -114,7 +142,7 @@ func (k claimCase) finding(c claims.Claim) fact.Finding {
 		ID: c.ID, Paper: c.Paper.String(), Where: c.Where, Statement: facts.statement(), Published: facts.Published.String(),
 		Measured: k.measured.Text, StandIn: facts.standsIn(), Verdict: k.verdict, Why: k.why.Text,
 	}
-	claim.Low, claim.High = limits(c)
+	claim.PublishedLow, claim.PublishedHigh = limits(c)
 	claim.Of, claim.At, claim.Bound = marked(c)
 	if c.Kind == claims.Location {
 		claim.Unit = c.Unit
@@ -137,18 +165,18 @@ func (k claimCase) finding(c claims.Claim) fact.Finding {
 	return f
 }
 
-// others counts the published results that the run does not touch, and shows what became of those that were found.
-func others(found []fact.Finding, touched map[string]bool) fact.Finding {
+// untouched counts the published results that the run does not touch, and shows the verdicts on those that it does.
+func untouched(found []fact.Finding, touched map[string]bool) fact.Finding {
 	var facts Others
-	at := map[string]int{} // of experiments
+	rowOf := map[string]int{} // by experiment, the index into facts.Experiments
 	for _, c := range claims.All() {
 		if touched[c.ID] || c.Test == nil || c.Test.Experiment == "" {
 			continue
 		}
-		i, met := at[c.Test.Experiment]
+		i, met := rowOf[c.Test.Experiment]
 		if !met {
 			i = len(facts.Experiments)
-			at[c.Test.Experiment] = i
+			rowOf[c.Test.Experiment] = i
 			facts.Experiments = append(facts.Experiments, Experiments{Name: c.Test.Experiment})
 		}
 		facts.Experiments[i].Claims = append(facts.Experiments[i].Claims, c.ID)

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/finding/cost"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published/claims"
-	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
@@ -106,16 +106,16 @@ func whatCPUTakes(a, b *runview.Cell) []Reason {
 // median over trials; 0 when it is not known.
 func cpuPerIO(c *runview.Cell) float64 {
 	jobs := loadUnder(c).Jobs
-	var all []float64
+	var perTrial []float64
 	for _, t := range c.Trials {
 		m := t.Measured()
 		ns := (m.UserCPU + m.SystemCPU) * float64(jobs) * m.Seconds * 1e9 / float64(m.IOs())
 		if runview.Finite(ns) {
-			all = append(all, ns)
+			perTrial = append(perTrial, ns)
 		}
 	}
-	if len(all) == 0 {
+	if len(perTrial) == 0 {
 		return 0
 	}
-	return stats.Median(all)
+	return stats.Median(perTrial)
 }

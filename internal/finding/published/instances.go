@@ -23,7 +23,7 @@ type side struct {
 }
 
 // sides are the tenants that a claim is about, of mixes with so many tenants.
-func sides(v *runview.View, t *claims.Test, tenants int) (all []side) {
+func sides(v *runview.View, t *claims.Test, tenants int) (sides []side) {
 	for _, m := range v.Run.Mixes {
 		if len(m.Tenants) != tenants || m.Varies != nil {
 			continue
@@ -32,12 +32,12 @@ func sides(v *runview.View, t *claims.Test, tenants int) (all []side) {
 			for _, of := range m.Tenants {
 				role, instead, ok := inRole(v, t, of.Workload)
 				if ok && onStacks(v, t, c.Stack.Name, of) {
-					all = append(all, side{c, m, of, role, instead})
+					sides = append(sides, side{c, m, of, role, instead})
 				}
 			}
 		}
 	}
-	return all
+	return sides
 }
 
 // alike reports whether two sides are on one stack, in the same scaled-down host.
@@ -62,15 +62,17 @@ func first(all []side, fits func(side) bool) *side {
 	return nil
 }
 
-// best are of sides that are alike, of one workload and beside one, those that some order puts first.
-func best(all []side, group func(a, b side) bool, order func(a, b side) int) (out []side) {
-	for _, s := range all {
-		at := slices.IndexFunc(out, func(o side) bool { return s.alike(o) && s.tenant.Workload == o.tenant.Workload && group(s, o) })
+// best returns, of each group of candidates that are alike and run one workload, the one that order puts first.
+func best(candidates []side, group func(a, b side) bool, order func(a, b side) int) (out []side) {
+	for _, s := range candidates {
+		i := slices.IndexFunc(out, func(o side) bool {
+			return s.alike(o) && s.tenant.Workload == o.tenant.Workload && group(s, o)
+		})
 		switch {
-		case at < 0:
+		case i < 0:
 			out = append(out, s)
-		case order(s, out[at]) < 0:
-			out[at] = s
+		case order(s, out[i]) < 0:
+			out[i] = s
 		}
 	}
 	return out
@@ -85,10 +87,10 @@ func nearestTo(at int, all []side) []side {
 	})
 }
 
-// comparison is how sides are compared: with what, which the run may lack, and in which words.
+// comparison says how sides are compared: with which partner, which the run may lack, and in which words.
 type comparison struct {
 	sides         []side
-	with          func(side) *side
+	partner       func(side) *side
 	caseName      string // "policies"
 	unmatchedCase string // "unmatched policies"
 	lacks         string // a policy, or a workload; "" for instances alone
@@ -100,33 +102,34 @@ type comparison struct {
 }
 
 // cases tests each of the sides.
-func (t comparison) cases(v *runview.View, c claims.Claim, all []side) (out []claimCase) {
+func (t comparison) cases(v *runview.View, c claims.Claim, sides []side) (out []claimCase) {
 	for _, s := range t.sides {
 		k := claimCase{
 			stacks: []string{s.cell.Stack.Name}, workload: s.tenant.Workload, instead: s.instead, evidence: []*runview.Cell{s.cell},
 		}
 		sets := Compared{Metric: string(c.Test.Metric), Workload: s.tenant.Workload, Instances: s.tenant.Count}
-		if other := s.companion(all); other != nil {
+		if other := s.companion(sides); other != nil {
 			sets.Beside = other.tenant.Workload
 			k.instead = cmp.Or(k.instead, other.instead)
 			if len(c.Test.About()) > 1 {
 				k.about = s.tenant.Workload
 			}
 		}
-		if o := t.with(s); o == nil {
+		if o := t.partner(s); o == nil {
 			k.judgement = notTestable(t.unmatchedCase,
 				"the run lacks what %s of %s are compared with: as many %s", plural.Count(sets.Instances, "container"),
 				sets.Workload, t.needs)
 		} else {
 			k.evidence = append(k.evidence, o.cell)
+			k.instead = cmp.Or(k.instead, o.instead)
 			if o.tenant.Count != s.tenant.Count {
 				sets.Than = o.tenant.Count
 			}
-			of, than := s.sample(c.Test.Metric), o.sample(c.Test.Metric)
+			sample, baseline := s.sample(c.Test.Metric), o.sample(c.Test.Metric)
 			if t.hosts > 1 {
-				of = of.Times(float64(t.hosts))
+				sample = sample.Times(float64(t.hosts))
 			}
-			if e, ok := k.compare(v, c.Test.Metric, t.sideName(s), t.sideName(*o), of, than); ok {
+			if e, ok := k.compare(v, c.Test.Metric, t.sideName(s), t.sideName(*o), sample, baseline); ok {
 				sets.Effect = e
 				k.compared = &sets
 				short := e.Written()
@@ -148,26 +151,30 @@ func (s side) sample(m claims.Metric) runview.Sample {
 	return runview.Rate.Sample(s.cell.Trials, s.tenant.Name)
 }
 
-// matched are of the sides that fit those nearest to the published number of instances: of
-// those with a partner, where some have one.
-func matched(at int, all []side, fits func(side) bool, with func(side) *side) []side {
-	of := slices.DeleteFunc(slices.Clone(all), func(s side) bool { return !fits(s) })
-	alone := func(s side) bool { return with(s) == nil }
-	if paired := slices.DeleteFunc(slices.Clone(of), alone); len(paired) > 0 {
-		of = paired
+// matched returns the fitting candidates whose number of instances is nearest to the published one. If some have a
+// partner, only these count.
+func matched(instances int, candidates []side, fits func(side) bool, partner func(side) *side) []side {
+	fitting := slices.DeleteFunc(slices.Clone(candidates), func(s side) bool { return !fits(s) })
+	alone := func(s side) bool { return partner(s) == nil }
+	if paired := slices.DeleteFunc(slices.Clone(fitting), alone); len(paired) > 0 {
+		fitting = paired
 	}
-	return nearestTo(at, of)
+	return nearestTo(instances, fitting)
 }
 
 // ofPolicies tests instances with a policy of limits against as many with another one.
 func ofPolicies(v *runview.View, c claims.Claim) []claimCase {
-	all, other := sides(v, c.Test, 1), c.Test.Against[0]
-	with := func(s side) *side {
-		return s.among(all, func(o side) bool { return o.tenant.Workload == s.tenant.Workload && policyOf(o.tenant) == other })
+	candidates, other := sides(v, c.Test, 1), c.Test.Against[0]
+	partner := func(s side) *side {
+		return s.among(candidates, func(o side) bool {
+			return o.tenant.Workload == s.tenant.Workload && policyOf(o.tenant) == other
+		})
 	}
 	return comparison{
-		sides: matched(c.Test.At, all, func(s side) bool { return slices.Contains(c.Test.Policy, policyOf(s.tenant)) }, with),
-		with:  with, caseName: "policies", unmatchedCase: "unmatched policies", lacks: other,
+		sides: matched(c.Test.At, candidates, func(s side) bool {
+			return slices.Contains(c.Test.Policy, policyOf(s.tenant))
+		}, partner),
+		partner: partner, caseName: "policies", unmatchedCase: "unmatched policies", lacks: other,
 		needs:        "with policy " + other + ", on the same stack",
 		sideName:     func(s side) string { return policyOf(s.tenant) },
 		subjectText:  func(c Compared) string { return c.Workload + " with policy " + c.Effect.Subject },
@@ -177,14 +184,14 @@ func ofPolicies(v *runview.View, c claims.Claim) []claimCase {
 
 // ofWorkloads tests instances of a workload against as many of another one.
 func ofWorkloads(v *runview.View, c claims.Claim) []claimCase {
-	all := sides(v, c.Test, 1)
+	candidates := sides(v, c.Test, 1)
 	unlimited := func(role string) func(side) bool {
 		return func(s side) bool { return s.role == role && policyOf(s.tenant) == runview.NoPolicy }
 	}
-	with := func(s side) *side { return s.among(all, unlimited(c.Test.Roles[1])) }
+	partner := func(s side) *side { return s.among(candidates, unlimited(c.Test.Roles[1])) }
 	return comparison{
-		sides: matched(c.Test.At, all, unlimited(c.Test.Roles[0]), with),
-		with:  with, caseName: "workloads", unmatchedCase: "unmatched workloads", lacks: c.Test.Roles[1],
+		sides:   matched(c.Test.At, candidates, unlimited(c.Test.Roles[0]), partner),
+		partner: partner, caseName: "workloads", unmatchedCase: "unmatched workloads", lacks: c.Test.Roles[1],
 		needs:        "of " + c.Test.Roles[1] + ", on the same stack",
 		sideName:     func(s side) string { return s.tenant.Workload },
 		subjectText:  func(c Compared) string { return c.Effect.Subject },
@@ -192,16 +199,20 @@ func ofWorkloads(v *runview.View, c claims.Claim) []claimCase {
 	}.cases(v, c, nil)
 }
 
-// ofCompany tests what instances of a workload do beside those of another one, against as
-// many of them alone: of the mixes with both, the one with the most of them.
+// ofCompany tests what instances of a workload do together with those of another one, against as many of the same
+// workload alone. Of the mixes with both, it takes the one with the most instances.
 func ofCompany(v *runview.View, c claims.Claim) (out []claimCase) {
-	all, alone := sides(v, c.Test, 2), sides(v, c.Test, 1)
+	together, alone := sides(v, c.Test, 2), sides(v, c.Test, 1)
 	for _, role := range c.Test.About() {
-		of := slices.DeleteFunc(slices.Clone(all), func(s side) bool { return s.role != role || s.companion(all) == nil })
+		accompanied := slices.DeleteFunc(slices.Clone(together), func(s side) bool {
+			return s.role != role || s.companion(together) == nil || policyOf(s.tenant) != runview.NoPolicy
+		})
 		out = append(out, comparison{
-			sides: best(of, func(a, b side) bool { return a.companion(all).tenant.Workload == b.companion(all).tenant.Workload },
+			sides: best(accompanied, func(a, b side) bool {
+				return a.companion(together).tenant.Workload == b.companion(together).tenant.Workload
+			},
 				func(a, b side) int { return b.tenant.Count - a.tenant.Count }),
-			with: func(s side) *side {
+			partner: func(s side) *side {
 				return s.among(alone, func(o side) bool {
 					return o.tenant.Workload == s.tenant.Workload && o.tenant.Limits == s.tenant.Limits
 				})
@@ -210,16 +221,16 @@ func ofCompany(v *runview.View, c claims.Claim) (out []claimCase) {
 			sideName:     func(s side) string { return s.mix.Name },
 			subjectText:  func(c Compared) string { return c.Workload + " beside " + c.Beside },
 			baselineText: func(Compared) string { return "alone" },
-		}.cases(v, c, all)...)
+		}.cases(v, c, together)...)
 	}
 	return out
 }
 
-// inRole reports whether a workload of the run is of one of a claim's roles, which, and what of
-// it stands in for the paper's; instead is nil for nothing.
+// inRole reports whether a workload of the run has one of a claim's roles, and which. instead is what of the workload
+// replaces the paper's; nil for nothing.
 func inRole(v *runview.View, t *claims.Test, workload string) (role string, instead *Instead, ok bool) {
 	asked, database := v.Asked(workload)
-	var of []string // roles of that kind
+	var roles []string // roles of that kind
 	for _, role := range t.Roles {
 		pattern := runview.PatternOf(role)
 		if !database && pattern != "" && slices.ContainsFunc(v.Run.Workloads, func(w result.Workload) bool {
@@ -228,10 +239,10 @@ func inRole(v *runview.View, t *claims.Test, workload string) (role string, inst
 			return role, nil, true
 		}
 		if pattern == "" {
-			of = append(of, role)
+			roles = append(roles, role)
 		}
 	}
-	if !database || len(of) == 0 {
+	if !database || len(roles) == 0 {
 		return "", nil, false
 	}
 	var in Instead
@@ -247,19 +258,32 @@ func inRole(v *runview.View, t *claims.Test, workload string) (role string, inst
 		in.Database, in.Of = title, software
 	}
 	transactions := roleOf(asked) == claims.TPCC // which are no operations of YCSB
-	at := slices.IndexFunc(of, func(role string) bool {
-		return role == claims.AnyDatabase && !transactions || roleOf(asked) == role
-	})
-	if at < 0 {
+	i := slices.Index(roles, roleOf(asked))
+	if i < 0 {
 		if !t.Others || transactions {
 			return "", nil, false
 		}
-		at, in.Roles, in.Asked = 0, of, cmp.Or(roleOf(asked), workload)
+		i, in.Roles, in.Asked = 0, roles, cmp.Or(roleOf(asked), workload)
+	} else if paper := distributionsOf(t, roles[i]); paper != nil && !slices.Contains(paper, string(asked.Distribution)) {
+		in.Distribution, in.Distributions = string(asked.Distribution), paper
 	}
-	if in.Database == "" && in.Asked == "" {
-		return of[at], nil, true
+	if in.Database == "" && in.Asked == "" && in.Distribution == "" {
+		return roles[i], nil, true
 	}
-	return of[at], &in, true
+	return roles[i], &in, true
+}
+
+// distributionsOf returns the distributions of requests over records that a paper had under a role; nil where each
+// will do.
+func distributionsOf(t *claims.Test, role string) []string {
+	if papers := t.Distribution[role]; papers != nil {
+		return papers
+	}
+	own, isPreset := ycsb.DistributionOf(role)
+	if !isPreset {
+		return nil
+	}
+	return []string{string(own)}
 }
 
 // roleOf is the role of what a database is asked for; "" for none.
@@ -276,8 +300,8 @@ func roleOf(l ycsb.Load) string {
 }
 
 // onStacks reports whether all stacks that a tenant runs on are those of a claim.
-func onStacks(v *runview.View, t *claims.Test, stack string, of result.Tenant) bool {
-	names := of.On
+func onStacks(v *runview.View, t *claims.Test, stack string, tenant result.Tenant) bool {
+	names := tenant.On
 	if len(names) == 0 {
 		names = []string{stack}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/testkit/runtest"
 )
@@ -25,28 +25,29 @@ var confirmingInstances = []struct{ claim, workloads, data string }{
 	{"cas-p99-faster", "A",
 		"instances A disk x1 1000 mean=1000000 p99={2000000|9000000}\n" +
 			"instances A disk x8 1000 mean=3000000 p99={27000000|6000000}"},
-	{"cas-a-over-d", "A D", "instances A disk x4 {5000|4000}\ninstances D disk x4 {4000|5000}"},
-	{"cg-mem-flat", "C",
-		"instances C disk x1 {2000|1000} policy=mem\ninstances C disk x4 {2000|4000} policy=mem"},
-	{"cg-mem-4", "C", "instances C disk x4 {1000|530}\ninstances C disk x4 {530|1000} policy=mem"},
-	{"cg-cpu-4", "C", "instances C disk x4 {1000|1130}\ninstances C disk x4 {1130|1000} policy=pin"},
-	{"cg-bw-4", "C", "instances C disk x4 1000\ninstances C disk x4 {1000|500} policy=bw"},
-	{"cg-mem-more-disk", "C",
-		"instances C disk x4 1000 reads={0.2|0.8}\ninstances C disk x4 1000 reads={0.8|0.2} policy=mem"},
-	{"cg-cpu-more-disk", "C",
-		"instances C disk x4 1000 reads={0.2|0.8}\ninstances C disk x4 1000 reads={0.8|0.2} policy=pin"},
-	{"cg-mem-p99", "C",
-		"instances C disk x4 1000 mean=1000000 p99={9000000|2000000}\n" +
-			"instances C disk x4 1000 mean=1000000 p99={6000000|9000000} policy=mem"},
-	{"cg-cpumem-like-mem", "C",
-		"instances C disk x4 1000 policy=mem\ninstances C disk x4 {1000|500} policy=cpu+mem"},
-	{"cg-p99-worst", "C",
-		"instances C disk x4 1000 mean=1000000 p99={2000000|9000000}\n" +
-			"instances C disk x4 1000 mean=1000000 p99={9000000|2000000} policy=all"},
-	{"hom-casr-valley", "C",
-		"instances C disk x1 {6000|1000} reads=0.01 cache=128\ninstances C disk x2 {6000|2000} reads=0.01 cache=128\n" +
-			"instances C disk x4 {6000|4000} reads=0.01 cache=128\ninstances C disk x6 {3000|4000} reads=0.5 cache=90\n" +
-			"instances C disk x8 {2000|4000} reads=0.9 cache=60"},
+	{"cas-a-over-d", "A uniform-D",
+		"instances A disk x4 {5000|4000}\ninstances uniform-D disk x4 {4000|5000}"},
+	{"cg-mem-flat", "A",
+		"instances A disk x1 {2000|1000} policy=mem\ninstances A disk x4 {2000|4000} policy=mem"},
+	{"cg-mem-4", "A", "instances A disk x4 {1000|530}\ninstances A disk x4 {530|1000} policy=mem"},
+	{"cg-cpu-4", "A", "instances A disk x4 {1000|1130}\ninstances A disk x4 {1130|1000} policy=pin"},
+	{"cg-bw-4", "A", "instances A disk x4 1000\ninstances A disk x4 {1000|500} policy=bw"},
+	{"cg-mem-more-disk", "A",
+		"instances A disk x4 1000 reads={0.2|0.8}\ninstances A disk x4 1000 reads={0.8|0.2} policy=mem"},
+	{"cg-cpu-more-disk", "A",
+		"instances A disk x4 1000 reads={0.2|0.8}\ninstances A disk x4 1000 reads={0.8|0.2} policy=pin"},
+	{"cg-mem-p99", "A",
+		"instances A disk x4 1000 mean=1000000 p99={9000000|2000000}\n" +
+			"instances A disk x4 1000 mean=1000000 p99={6000000|9000000} policy=mem"},
+	{"cg-cpumem-like-mem", "A",
+		"instances A disk x4 1000 policy=mem\ninstances A disk x4 {1000|500} policy=cpu+mem"},
+	{"cg-p99-worst", "A",
+		"instances A disk x4 1000 mean=1000000 p99={2000000|9000000}\n" +
+			"instances A disk x4 1000 mean=1000000 p99={9000000|2000000} policy=all"},
+	{"hom-casr-valley", "stress-read",
+		"instances stress-read disk x1 {6000|1000} reads=0.01 cache=128\ninstances stress-read disk x2 {6000|2000} reads=0.01 cache=128\n" +
+			"instances stress-read disk x4 {6000|4000} reads=0.01 cache=128\ninstances stress-read disk x6 {3000|4000} reads=0.5 cache=90\n" +
+			"instances stress-read disk x8 {2000|4000} reads=0.9 cache=60"},
 	{"cas-nvmf-throughput", "A", "stack near: serial:S1 > xfs > volume\n" +
 		"stack far: nvmeof(transport=rdma, addr=10.0.0.1, nqn=nqn.x) > xfs > volume\n" +
 		"instances A near x4 1000\ninstances A far x4 {910|600}"},
@@ -54,9 +55,9 @@ var confirmingInstances = []struct{ claim, workloads, data string }{
 		"stack far: nvmeof(transport=rdma, addr=10.0.0.1, nqn=nqn.x) > xfs > volume\n" +
 		"instances A near x4 1000 mean=1000000 p99=2000000\n" +
 		"instances A far x4 1000 mean={1080000|2000000} p99={2100000|4000000}"},
-	{"cg-all-linear", "C", "instances C disk x4 {400|100} policy=all level=reads:250\n" +
-		"instances C disk x4 {200|300} policy=all level=reads:125\n" +
-		"instances C disk x4 {100|400} policy=all level=reads:60"},
+	{"cg-all-linear", "A", "instances A disk x4 {400|100} policy=all level=reads:250\n" +
+		"instances A disk x4 {200|300} policy=all level=reads:125\n" +
+		"instances A disk x4 {100|400} policy=all level=reads:60"},
 	{"pl-optimum-moves", "A", "host memory=4000\ninstances A disk x2 2000 level=memory:more\n" +
 		"instances A disk x4 {3000|4000} level=memory:more\ninstances A disk x6 {4000|3000} level=memory:more\n" +
 		"host memory=2000\ninstances A disk x2 1900 level=memory:less\n" +
@@ -120,6 +121,9 @@ func declaredWorkloads(names, database string) string {
 			fmt.Fprintf(&b, "workload T tpcc {warehouses: 1, database: %s}\n", cmp.Or(of, "postgresql"))
 		case "W":
 			fmt.Fprintf(&b, "workload W ycsb {mix: {update: 1}, records: 1000, database: %s}\n", database)
+		case "uniform-D":
+			fmt.Fprintf(&b, "workload %s ycsb {workload: D, distribution: uniform, records: 1000, database: %s}\n", name,
+				database)
 		default:
 			fmt.Fprintf(&b, "workload %s ycsb {workload: %s, records: 1000, database: %s}\n", name, name, database)
 		}
@@ -138,15 +142,15 @@ func inSixBlocks(t *testing.T, data string) string {
 			b.WriteString(text + "\n")
 			continue
 		}
-		at := 3 // of the rate
+		rateColumn := 3 // of the rate
 		if words[0] == "beside" || words[0] == "instances" {
-			at = 4
+			rateColumn = 4
 		}
-		b.WriteString(strings.Join(words[:at], " "))
+		b.WriteString(strings.Join(words[:rateColumn], " "))
 		for block := range 6 {
 			var rates []string
-			for told := range strings.SplitSeq(words[at], "/") {
-				rate, err := strconv.ParseFloat(told, 64)
+			for word := range strings.SplitSeq(words[rateColumn], "/") {
+				rate, err := strconv.ParseFloat(word, 64)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -154,7 +158,7 @@ func inSixBlocks(t *testing.T, data string) string {
 			}
 			b.WriteString(" " + strings.Join(rates, "/"))
 		}
-		b.WriteString(" " + strings.Join(words[at+1:], " ") + "\n")
+		b.WriteString(" " + strings.Join(words[rateColumn+1:], " ") + "\n")
 	}
 	return b.String()
 }
@@ -168,23 +172,23 @@ func TestInstancesInvertTheVerdict(t *testing.T) {
 			"pebble":    {fact.ClaimSameShape, fact.ClaimOtherShape},
 		} {
 			for i, want := range verdicts {
-				told := "stack disk: loop > xfs > volume\n" + declaredWorkloads(c.workloads, database) +
+				story := "stack disk: loop > xfs > volume\n" + declaredWorkloads(c.workloads, database) +
 					inSixBlocks(t, runtest.Pick(c.data, i == 1))
 				found := 0
-				for _, f := range Find(runview.New(runtest.Tell(t, told))) {
+				for _, f := range Find(runview.New(runtest.Tell(t, story))) {
 					if f.Claim == nil || f.Claim.ID != c.claim {
 						continue
 					}
 					found++
 					if f.Claim.Verdict != want || !strings.HasPrefix(strings.ToLower(f.Title), string(want)) {
-						t.Errorf("%s: %s\nis %s, want %s: %s", c.claim, told, f.Claim.Verdict, want, f.Claim.Why)
+						t.Errorf("%s: %s\nis %s, want %s: %s", c.claim, story, f.Claim.Verdict, want, f.Claim.Why)
 					}
 					if (f.Claim.StandIn != "") != (database == "pebble") {
 						t.Errorf("%s by %s is by a stand-in: %q", c.claim, database, f.Claim.StandIn)
 					}
 				}
 				if found != max(1, besides[c.claim]) {
-					t.Errorf("%s: %s\ngives %d findings", c.claim, told, found)
+					t.Errorf("%s: %s\ngives %d findings", c.claim, story, found)
 				}
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/published/claims"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/testkit/runtest"

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published/claims"
-	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
@@ -52,17 +52,17 @@ func (j judgement) withBand(b Band) judgement {
 func unfit(why []fact.Unfit) judgement { return notTestable("unfit", "%s", prose.Unfit(why)) }
 
 // unmeasured says why a claim cannot be tested on a stack that has no measurement.
-func unmeasured(v *runview.View, of runview.CellKey) Reason {
+func unmeasured(v *runview.View, key runview.CellKey) Reason {
 	stopped := []result.TrialStatus{result.TrialSkipped, result.TrialFailed}
-	at := slices.IndexFunc(v.Run.Trials, func(t result.Trial) bool {
-		return t.Stack == of.Stack && t.Mix == of.Workload && t.Problem != nil && slices.Contains(stopped, t.Status)
+	i := slices.IndexFunc(v.Run.Trials, func(t result.Trial) bool {
+		return t.Stack == key.Stack && t.Mix == key.Workload && t.Problem != nil && slices.Contains(stopped, t.Status)
 	})
-	if at < 0 {
-		return newReason("unmeasured", "%s has no measurement of %s", of.Stack, of.Workload)
+	if i < 0 {
+		return newReason("unmeasured", "%s has no measurement of %s", key.Stack, key.Workload)
 	}
-	t := v.Run.Trials[at]
+	t := v.Run.Trials[i]
 	status := strings.Replace(string(t.Status), "failed", "tried and failed", 1)
-	text := fmt.Sprintf("%s was %s: %s", of.Stack, status, strings.TrimRight(t.Problem.Why, "."))
+	text := fmt.Sprintf("%s was %s: %s", key.Stack, status, strings.TrimRight(t.Problem.Why, "."))
 	if t.Problem.Remedy != "" {
 		text += " (" + t.Problem.Remedy + ")"
 	}
@@ -106,7 +106,7 @@ func limits(c claims.Claim) (low, high *float64) {
 }
 
 // marked is the number that figures mark beside what was measured, of what it is, and whether it is a bound.
-func marked(c claims.Claim) (of fact.Marked, at float64, isBound bool) {
+func marked(c claims.Claim) (mark fact.Marked, value float64, isBound bool) {
 	switch {
 	case c.Value == nil || c.Value.Parts != nil:
 	case c.Kind == claims.Ratio && math.IsInf(c.Value.Low, 0):
@@ -143,14 +143,14 @@ func partName(part string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(part, "_"), unit), " ")
 }
 
-// narrowed returns a claim that has several numbers with one of them alone, whose name may
-// have its unit. ok is false when it has none of that name.
-func narrowed(c claims.Claim, part string) (of claims.Claim, ok bool) {
-	at := slices.IndexFunc(c.Value.Parts, func(p claims.Part) bool { return p.Name == part })
-	if at < 0 {
+// narrowed returns a claim of several numbers with only one of them. The name of the number may end in its unit. ok is
+// false if the claim has no number of that name.
+func narrowed(c claims.Claim, part string) (narrow claims.Claim, ok bool) {
+	i := slices.IndexFunc(c.Value.Parts, func(p claims.Part) bool { return p.Name == part })
+	if i < 0 {
 		return c, false
 	}
-	c.Value = &c.Value.Parts[at].Value
+	c.Value = &c.Value.Parts[i].Value
 	for _, w := range strings.Split(part, "_")[1:] {
 		if c.Unit == "" && slices.Contains([]string{"us", "ms", "share"}, w) {
 			c.Unit = w
@@ -230,40 +230,40 @@ func farther(ratio float64) float64 { return max(ratio, 1/ratio) }
 // another bound, which the interval decides. The shape of any bound is its side of 1, where a
 // difference that is hardly one is of another shape, however significant.
 func judgeBound(c claims.Claim, e fact.Effect, shape bool) judgement {
-	below := math.IsInf(c.Value.Low, 0)
+	belowOne := math.IsInf(c.Value.Low, 0)
 	limit := c.Value.Low
-	if below {
+	if belowOne {
 		limit = c.Value.High
 	}
 	if shape {
 		limit = 1
 		c.Value = &claims.Value{Low: 1, High: math.Inf(1)}
-		if below {
+		if belowOne {
 			c.Value = &claims.Value{Low: math.Inf(-1), High: 1}
 		}
-		if below && e.Low > 1/threshold.HardlyDifferent || !below && e.High < threshold.HardlyDifferent {
+		if belowOne && e.Low > 1/threshold.HardlyDifferent || !belowOne && e.High < threshold.HardlyDifferent {
 			return contradicted("hardly different", "the interval of %s holds no difference to speak of on that side",
 				e.WithInterval())
 		}
 	}
-	less, more := e.High < limit, e.Low > limit
+	lower, higher := e.High < limit, e.Low > limit
 	if limit == 1 {
-		less, more = e.Differs && e.Ratio < 1, e.Differs && e.Ratio > 1
+		lower, higher = e.Differs && e.Ratio < 1, e.Differs && e.Ratio > 1
 	}
 	b := ratioBand(e, 0, 0)
 	b.Limit = limit
 	ratio, p := e.WithInterval(), units.PValue(e.P)
 	switch {
-	case below && less, !below && more:
+	case belowOne && lower, !belowOne && higher:
 		return confirmed("beyond the bound", "%s is significantly %s (%s)", ratio, valueOf(c), p).withBand(b)
-	case less || more:
+	case lower || higher:
 		return contradicted("on the other side", "%s is on the other side, significantly (%s)", ratio, p).withBand(b)
 	}
 	return undecided("on neither side", "%s is not significantly on either side of %.4g (%s)", ratio, limit, p).withBand(b)
 }
 
 // judgeShape holds a measured ratio against the direction and the rough size of a
-// published one. docs/evidence/published-results.md has the rules.
+// published one. The comment of the package has the rules.
 func judgeShape(c claims.Claim, e fact.Effect) judgement {
 	low, high := band(c)
 	if low <= 1 && 1 <= high {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/published/claims"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units/plural"
@@ -36,21 +36,21 @@ type Said struct {
 }
 
 // List returns every published result, in the order of the papers' sections.
-func List() (all []Listed) {
+func List() (results []Listed) {
 	for _, c := range claims.All() {
-		one := Listed{ID: c.ID, Paper: c.Paper.String(), Where: c.Where, Untested: c.Untested,
+		listed := Listed{ID: c.ID, Paper: c.Paper.String(), Where: c.Where, Untested: c.Untested,
 			Statement: cmp.Or(Tested{Subject: c.Subject, Baseline: c.Baseline,
 				Ordering: c.Kind == claims.Ordering}.statement(), c.ID),
 			Note: c.Note}
 		if c.Value != nil {
-			one.Published = valueOf(c).String()
+			listed.Published = valueOf(c).String()
 		}
 		if c.Test != nil {
-			one.Experiment = c.Test.Experiment
+			listed.Experiment = c.Test.Experiment
 		}
-		all = append(all, one)
+		results = append(results, listed)
 	}
-	return all
+	return results
 }
 
 // Decided returns what the newest run that decides it said; nil for none.
@@ -64,10 +64,10 @@ func (l Listed) Decided() *Said {
 }
 
 // Summary says in a sentence what became of all.
-func Summary(all []Listed) string {
+func Summary(results []Listed) string {
 	tested, decided := 0, 0
 	held := map[fact.ClaimVerdict]int{}
-	for _, l := range all {
+	for _, l := range results {
 		if l.Untested == "" {
 			tested++
 		}
@@ -76,7 +76,7 @@ func Summary(all []Listed) string {
 			held[said.Verdict]++
 		}
 	}
-	text := fmt.Sprintf("%s, of which experiments test %d", plural.Count(len(all), "published result"), tested)
+	text := fmt.Sprintf("%s, of which experiments test %d", plural.Count(len(results), "published result"), tested)
 	if decided == 0 {
 		return text + "; no run here has decided any."
 	}
@@ -87,23 +87,23 @@ func Summary(all []Listed) string {
 }
 
 // ListSections have a table for each paper.
-func ListSections(all []Listed) (sections []*section.Section) {
+func ListSections(results []Listed) (sections []*section.Section) {
 	for _, paper := range claims.Papers() {
 		t := section.Table{Caption: "what it published, and what runs here said: the newest that decides",
 			Columns: []section.Column{
 				{Head: "id", Text: true}, {Head: "tested by", Text: true, Means: "plimsoll run with that name"},
 				{Head: "here", Text: true}}}
-		for _, l := range all {
+		for _, l := range results {
 			if l.Paper != paper.String() {
 				continue
 			}
 			row := section.Row{Cells: []section.Cell{section.Text(l.ID), section.Text(l.Experiment), {}}}
 			words := []string{strings.TrimSuffix(l.Statement+": "+l.Published, ": ") + " (" + l.Where + ")"}
-			said := l.Decided()
-			if said != nil {
-				row.Warn = said.Verdict == fact.ClaimContradicted
-				row.Cells[2] = section.Text(string(said.Verdict))
-				words = append(words, strings.TrimPrefix(said.Measured+", run "+said.Run, ", "))
+			decided := l.Decided()
+			if decided != nil {
+				row.Warn = decided.Verdict == fact.ClaimContradicted
+				row.Cells[2] = section.Text(string(decided.Verdict))
+				words = append(words, strings.TrimPrefix(decided.Measured+", run "+decided.Run, ", "))
 			}
 			if l.Untested != "" {
 				words = append(words, "not tested: "+l.Untested)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/finding/published/claims"
-	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/units/plural"
 	"plimsoll/internal/workload/fio"
@@ -58,8 +58,8 @@ func (w wanted) distance(l fio.Load) float64 {
 	return apart(l.Jobs, w.paper.Jobs) + apart(l.Depth, w.paper.Depth)
 }
 
-// none reports whether the run has no workload of that role at all.
-func (w wanted) none() bool { return !w.found && len(w.like) == 0 }
+// missing reports whether the run has no workload of that role at all.
+func (w wanted) missing() bool { return !w.found && len(w.like) == 0 }
 
 // newCase begins the case of a stack under the workload. It is judged where none will do.
 func (w wanted) newCase(stack string) claimCase {

@@ -16,19 +16,20 @@ import (
 
 // sweep is workloads that differ in one number alone: jobs, or the size of blocks.
 type sweep struct {
-	role, of string // of "RW over jobs"
-	unit     string // of places, and how much of the number it is
-	scale    float64
-	metric   string
-	place    float64 // the published one, in the number
-	falls    bool    // the curve falls from there on; otherwise it rises up to there and no further
+	role, pattern string // pattern is the role with its parameter, as "RW over jobs"
+	unit          string // of places, and how much of the number it is
+	scale         float64
+	metric        string
+	place         float64 // the published one, in the number
+	falls         bool    // the curve falls from there on; otherwise it rises up to there and no further
 }
 
 // sweepOf is what a claim of a place is about.
 func sweepOf(c claims.Claim) sweep {
-	w := sweep{role: c.Test.Roles[0], of: c.Test.Roles[0] + " over jobs", unit: c.Unit, scale: 1, metric: runview.IOPS, falls: c.Test.Falls}
+	w := sweep{role: c.Test.Roles[0], pattern: c.Test.Roles[0] + " over jobs", unit: c.Unit, scale: 1,
+		metric: runview.IOPS, falls: c.Test.Falls}
 	if w.blocks() {
-		w.of, w.scale, w.metric = w.role+" over block size", 1024, "bandwidth"
+		w.pattern, w.scale, w.metric = w.role+" over block size", 1024, "bandwidth"
 	}
 	w.place = c.Value.Low * w.scale
 	return w
@@ -59,24 +60,24 @@ func (w sweep) split(l fio.Load) (x float64, rest fio.Load) {
 func (w sweep) level(c *runview.Cell, l fio.Load) stats.Level {
 	x, _ := w.split(l)
 	if !w.blocks() {
-		return stats.Level{X: x, Values: c.IOPS}
+		return stats.Level{X: x, Values: c.Rates.Values()}
 	}
 	return stats.Level{X: x, Values: c.Sample(runview.Bandwidth).Values()}
 }
 
-// longest returns the workloads that differ in nothing but their number, ascending by it:
-// of several such series that with the most levels.
-func (w sweep) longest(all []runview.Driven) (best []runview.Driven) {
+// longest returns the loads that differ only in the sweep's number, ascending: of several such series, the one with
+// the most levels.
+func (w sweep) longest(loads []runview.Driven) (best []runview.Driven) {
 	x := func(d runview.Driven) float64 { x, _ := w.split(d.Load); return x }
 	series := map[fio.Load][]runview.Driven{}
-	for _, d := range all {
+	for _, d := range loads {
 		_, rest := w.split(d.Load)
 		if !w.takes(d.Load) || slices.ContainsFunc(series[rest], func(o runview.Driven) bool { return x(o) == x(d) }) {
 			continue
 		}
 		series[rest] = append(series[rest], d)
 	}
-	for _, d := range all { // in their order
+	for _, d := range loads { // in their order
 		_, rest := w.split(d.Load)
 		if w.takes(d.Load) && len(series[rest]) > len(best) {
 			best = series[rest]
@@ -121,7 +122,8 @@ func (w sweep) test(v *runview.View, c claims.Claim, k *claimCase, s subject, wo
 	k.evidence = cells
 	if len(workloads) < stats.MinLevels {
 		k.judgement = notTestable("few levels",
-			"the run has %s of %s, and a place of change takes %d or more", plural.Count(len(workloads), "level"), w.of, stats.MinLevels)
+			"the run has %s of %s, and a place of change takes %d or more", plural.Count(len(workloads), "level"), w.pattern,
+			stats.MinLevels)
 		return
 	}
 	if why := runview.Unfit(cells...); why != nil {
@@ -192,7 +194,7 @@ func (w sweep) judge(curve stats.Curve) judgement {
 		}
 	}
 	if w.falls {
-		return contradicted("nothing falls", "nothing falls beyond %s", w.published())
+		return contradicted("nothing falls", "throughput does not fall beyond %s", w.published())
 	}
 	return contradicted("no rise", "%s does not rise to a level that begins at %s", w.metric, w.published())
 }

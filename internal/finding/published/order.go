@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/published/claims"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/units"
@@ -16,7 +16,7 @@ import (
 func orders(v *runview.View, c claims.Claim) (out []claimCase) {
 	for _, role := range c.Test.Roles {
 		w := workloadOf(v, c.Test.Load, c.Test.Jobs, role)
-		if w.none() {
+		if w.missing() {
 			continue
 		}
 		met := map[string]bool{}
@@ -112,7 +112,8 @@ func (k *claimCase) rank(v *runview.View, c claims.Claim, on subject, workload s
 
 // ranked returns what was measured of one of the subjects on the device of a
 // stack, and what it stands in for; or why nothing was.
-func ranked(v *runview.View, c claims.Claim, on subject, workload, name string) (of *runview.Cell, standIn string, why Reason) {
+func ranked(v *runview.View, c claims.Claim, on subject, workload, name string) (cell *runview.Cell, standIn string,
+	why Reason) {
 	for _, s := range subjects(v, c.Test) {
 		// A stack is of a subject whose view has that name, or one that begins with it.
 		if _, _, view := runview.Split(s.Parsed); !strings.HasPrefix(view.Name, name) || s.device() != on.device() {

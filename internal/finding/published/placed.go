@@ -32,33 +32,37 @@ func (s side) level(factors []string) string {
 
 // apartFrom reports whether two sides differ in some factors alone: in their level, and in what it stands for.
 func (s side) apartFrom(o side, factors []string) bool {
-	others := func(of side) map[string]string {
-		rest := maps.Clone(of.mix.Levels)
+	remaining := func(side side) map[string]string {
+		rest := maps.Clone(side.mix.Levels)
 		maps.DeleteFunc(rest, func(f, _ string) bool { return slices.Contains(factors, f) })
 		return rest
 	}
 	return s.role == o.role && s.tenant.Count == o.tenant.Count && policyOf(s.tenant) == policyOf(o.tenant) &&
-		len(s.mix.Levels) == len(o.mix.Levels) && maps.Equal(others(s), others(o))
+		len(s.mix.Levels) == len(o.mix.Levels) && maps.Equal(remaining(s), remaining(o))
 }
 
 // ofLevels tests instances at one level of a factor against as many at another one.
 func ofLevels(v *runview.View, c claims.Claim) []claimCase {
 	factors := []string(c.Test.Factor)
-	all := slices.DeleteFunc(sides(v, c.Test, 1), func(s side) bool { return s.level(factors) == "" })
+	candidates := slices.DeleteFunc(sides(v, c.Test, 1), func(s side) bool {
+		policy := policyOf(s.tenant)
+		wanted := policy == runview.NoPolicy && len(c.Test.Policy) == 0 || slices.Contains(c.Test.Policy, policy)
+		return s.level(factors) == "" || !wanted
+	})
 	level, against := c.Test.Level, ""
 	if level == "" {
-		level, against = extremes(all, factors)
+		level, against = extremes(candidates, factors)
 	} else {
 		against = c.Test.Against[0]
 	}
-	of := slices.DeleteFunc(slices.Clone(all), func(s side) bool { return s.level(factors) != level })
-	for i, s := range of {
-		of[i].instead = s.onMedia(factors, level, against)
+	chosen := slices.DeleteFunc(slices.Clone(candidates), func(s side) bool { return s.level(factors) != level })
+	for i, s := range chosen {
+		chosen[i].instead = s.onMedia(factors, level, against)
 	}
 	return comparison{
-		sides: of,
-		with: func(s side) *side {
-			return first(all, func(o side) bool { return o.level(factors) == against && s.apartFrom(o, factors) })
+		sides: chosen,
+		partner: func(s side) *side {
+			return first(candidates, func(o side) bool { return o.level(factors) == against && s.apartFrom(o, factors) })
 		},
 		caseName: "levels", unmatchedCase: "unmatched levels", lacks: against, needs: "at " + against,
 		sideName:     func(s side) string { return s.mix.Name },
@@ -67,19 +71,19 @@ func ofLevels(v *runview.View, c claims.Claim) []claimCase {
 	}.cases(v, c, nil)
 }
 
-// extremes are the levels of the highest and of the lowest number; both are "" where these are no numbers.
-func extremes(all []side, factors []string) (most, least string) {
+// extremes returns the levels with the highest and the lowest number; "" for both if fewer than two are numbers.
+func extremes(sides []side, factors []string) (highest, lowest string) {
 	var numbers []float64
-	at := map[float64]string{}
-	for _, s := range all {
+	levelOf := map[float64]string{}
+	for _, s := range sides {
 		if x, err := strconv.ParseFloat(s.level(factors), 64); err == nil {
-			numbers, at[x] = append(numbers, x), s.level(factors)
+			numbers, levelOf[x] = append(numbers, x), s.level(factors)
 		}
 	}
-	if len(at) < 2 {
+	if len(levelOf) < 2 {
 		return "", ""
 	}
-	return at[slices.Max(numbers)], at[slices.Min(numbers)]
+	return levelOf[slices.Max(numbers)], levelOf[slices.Min(numbers)]
 }
 
 // onMedia is what stands in for the paper's, where kinds of drives are one device that is limited to what each does.
@@ -104,7 +108,7 @@ func (s side) onMedia(factors []string, levels ...string) *Instead {
 // ofTwins tests instances on a drive of another host against as many on its twin in this one.
 func ofTwins(v *runview.View, c claims.Claim) []claimCase {
 	remote := slices.DeleteFunc(sides(v, c.Test, 1), func(s side) bool { return policyOf(s.tenant) != runview.NoPolicy })
-	with := func(s side) *side {
+	partner := func(s side) *side {
 		twin := v.Twin(s.cell.Stack)
 		if twin == nil {
 			return nil
@@ -116,8 +120,9 @@ func ofTwins(v *runview.View, c claims.Claim) []claimCase {
 		return &side{cell: cell, mix: s.mix, tenant: s.tenant, role: s.role}
 	}
 	return comparison{
-		sides: matched(c.Test.At, remote, func(side) bool { return true }, with),
-		with:  with, caseName: "twins", unmatchedCase: "unmatched twins", lacks: localTwin, needs: "on the same layers on a drive of this host",
+		sides:   matched(c.Test.At, remote, func(side) bool { return true }, partner),
+		partner: partner, caseName: "twins", unmatchedCase: "unmatched twins", lacks: localTwin,
+		needs:        "on the same layers on a drive of this host",
 		sideName:     func(s side) string { return s.cell.Stack.Name },
 		subjectText:  func(c Compared) string { return c.Workload + " on " + c.Effect.Subject },
 		baselineText: func(c Compared) string { return "on " + c.Effect.Baseline },
@@ -127,21 +132,21 @@ func ofTwins(v *runview.View, c claims.Claim) []claimCase {
 // ofHosts tests what the instances of two hosts do, each with a drive of its own, against those of one host with
 // several drives. Such hosts share nothing, so that two do twice what one does.
 func ofHosts(v *runview.View, c claims.Claim) []claimCase {
-	all := sides(v, c.Test, 1)
+	candidates := sides(v, c.Test, 1)
 	on := func(drives int) []side {
-		return slices.DeleteFunc(slices.Clone(all), func(s side) bool {
+		return slices.DeleteFunc(slices.Clone(candidates), func(s side) bool {
 			return len(s.tenant.On) != drives || policyOf(s.tenant) != runview.NoPolicy
 		})
 	}
-	one, two := on(1), on(2)
-	with := func(s side) *side { // a scaled-down host may have fewer of both, in the proportion of the paper's
-		return first(two, func(o side) bool {
+	single, pair := on(1), on(2)
+	partner := func(s side) *side { // a scaled-down host may have fewer of both, in the proportion of the paper's
+		return first(pair, func(o side) bool {
 			return o.tenant.Workload == s.tenant.Workload && sameHost(s.mix, o.mix) &&
 				o.tenant.Count*c.Test.At == s.tenant.Count*c.Test.Than
 		})
 	}
 	out := comparison{
-		sides: slices.DeleteFunc(one, func(s side) bool { return with(s) == nil }), with: with, hosts: 2,
+		sides: matched(c.Test.At, single, func(s side) bool { return partner(s) != nil }, partner), partner: partner, hosts: 2,
 		caseName: "hosts", unmatchedCase: "unmatched hosts", lacks: strconv.Itoa(c.Test.Than), needs: "on two drives of a host",
 		sideName:     func(s side) string { return s.mix.Name },
 		subjectText:  func(c Compared) string { return c.Workload + " on each of two hosts" },

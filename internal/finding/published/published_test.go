@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/published/claims"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
@@ -262,7 +262,7 @@ func TestClaimsDoNotReadNames(t *testing.T) {
 
 func TestJudgeRatio(t *testing.T) {
 	inf := math.Inf(1)
-	same := claims.Claim{Kind: claims.Ratio, Value: &claims.Value{Low: 1, High: 1}, Tolerance: 0.1}
+	equal := claims.Claim{Kind: claims.Ratio, Value: &claims.Value{Low: 1, High: 1}, Tolerance: 0.1}
 	five := claims.Claim{Kind: claims.Ratio, Value: &claims.Value{Low: 5, High: 5}} // 4 to 6
 	less := claims.Claim{Kind: claims.Ratio, Value: &claims.Value{Low: -inf, High: 1}}
 	above3 := claims.Claim{Kind: claims.Ratio, Value: &claims.Value{Low: 3, High: inf}}
@@ -275,12 +275,12 @@ func TestJudgeRatio(t *testing.T) {
 		n                int
 		want             fact.ClaimVerdict
 	}{
-		{"within", same, 1, 0.95, 1.05, false, 5, fact.ClaimConfirmed},
-		{"within, though it differs", same, 0.96, 0.95, 0.98, true, 5, fact.ClaimConfirmed},
-		{"wider", same, 1, 0.8, 1.2, false, 5, fact.ClaimNotTestable},
-		{"reaches out", same, 0.92, 0.88, 0.95, true, 5, fact.ClaimNotTestable},
-		{"outside", same, 0.8, 0.7, 0.89, true, 5, fact.ClaimContradicted},
-		{"few", same, 1, 0.99, 1.01, false, 3, fact.ClaimNotTestable},
+		{"within", equal, 1, 0.95, 1.05, false, 5, fact.ClaimConfirmed},
+		{"within, though it differs", equal, 0.96, 0.95, 0.98, true, 5, fact.ClaimConfirmed},
+		{"wider", equal, 1, 0.8, 1.2, false, 5, fact.ClaimNotTestable},
+		{"reaches out", equal, 0.92, 0.88, 0.95, true, 5, fact.ClaimNotTestable},
+		{"outside", equal, 0.8, 0.7, 0.89, true, 5, fact.ClaimContradicted},
+		{"few", equal, 1, 0.99, 1.01, false, 3, fact.ClaimNotTestable},
 		{"overlaps and excludes 1", five, 3.4, 2.3, 6, true, 5, fact.ClaimConfirmed},
 		{"reaches far beyond", five, 7, 5.9, 12, true, 5, fact.ClaimConfirmed},
 		{"overlaps and holds 1", five, 3.4, 0.9, 6, true, 5, fact.ClaimNotTestable},

@@ -3,7 +3,7 @@ package published
 import (
 	"slices"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published/claims"
 	"plimsoll/internal/result"
@@ -69,7 +69,7 @@ func (k *claimCase) setEffect(e fact.Effect, ok bool) bool {
 func ofStacks(v *runview.View, c claims.Claim) (out []claimCase) {
 	for _, role := range c.Test.Roles {
 		w := workloadOf(v, c.Test.Load, c.Test.Jobs, role)
-		if w.none() {
+		if w.missing() {
 			continue
 		}
 		var cases []claimCase
@@ -101,26 +101,26 @@ func ofStacks(v *runview.View, c claims.Claim) (out []claimCase) {
 // againstBaseline tests one subject under one load.
 func (k *claimCase) againstBaseline(v *runview.View, c claims.Claim, s subject, d runview.Driven) {
 	lines := baselines(v, c.Test, s)
-	at := slices.IndexFunc(lines, func(l line.Line) bool { b := v.Find(l); return b != nil && b != s.Stack })
-	if at < 0 {
+	i := slices.IndexFunc(lines, func(l line.Line) bool { b := v.Find(l); return b != nil && b != s.Stack })
+	if i < 0 {
 		k.judgement = notTestable("no baseline",
 			"the run lacks what %s is compared with: add the stack `%s`", s.Name, lines[0])
 		return
 	}
-	baseline := v.Find(lines[at])
+	baseline := v.Find(lines[i])
 	k.stacks = append(k.stacks, baseline.Name)
 	k.pair(v, c, runview.CellKey{Stack: s.Name, Workload: d.Name}, runview.CellKey{Stack: baseline.Name, Workload: d.Name})
 }
 
 // pair tests what was measured of one point against that of another.
-func (k *claimCase) pair(v *runview.View, c claims.Claim, of, than runview.CellKey) {
-	if !k.take(v, of, than) {
+func (k *claimCase) pair(v *runview.View, c claims.Claim, subjectKey, baselineKey runview.CellKey) {
+	if !k.take(v, subjectKey, baselineKey) {
 		return
 	}
 	a, b := k.evidence[0], k.evidence[1]
-	subject, baseline := of.Stack, than.Stack
-	if of.Stack == than.Stack {
-		subject, baseline = of.Stack+" under "+of.Workload, than.Stack+" under "+than.Workload
+	subject, baseline := subjectKey.Stack, baselineKey.Stack
+	if subjectKey.Stack == baselineKey.Stack {
+		subject, baseline = subjectKey.Stack+" under "+subjectKey.Workload, baselineKey.Stack+" under "+baselineKey.Workload
 	}
 	k.grounds = grounds(c, a, b)
 	ok := false
@@ -138,9 +138,9 @@ func (k *claimCase) pair(v *runview.View, c claims.Claim, of, than runview.CellK
 	case c.Test.Extra:
 		share := units.Percent(extraOf(e.Ratio)) + " (" + prose.Span("share", extraOf(e.Low), extraOf(e.High)) + ")"
 		k.setMeasured("extra", share, "%s of what an I/O of %s takes is extra, beside %s", share, subject, baseline)
-	case of.Stack == than.Stack:
+	case subjectKey.Stack == baselineKey.Stack:
 		k.setMeasured("longer", short, "on %s, that under %s is %s of that under %s",
-			of.Stack, of.Workload, short, than.Workload)
+			subjectKey.Stack, subjectKey.Workload, short, baselineKey.Workload)
 	case c.Test.Metric == "":
 		k.setMeasured("ratio", short, "%s is %s of %s", subject, short, baseline)
 	default:
@@ -195,7 +195,7 @@ func ofLoads(v *runview.View, c claims.Claim) (out []claimCase) {
 	role := c.Test.Roles[0]
 	low, high := workloadOf(v, claims.Low, 0, role), workloadOf(v, c.Test.Load, 0, role)
 	high.like = slices.DeleteFunc(high.like, func(d runview.Driven) bool { return d.Load.InFlight() == 1 })
-	if !low.found || high.none() {
+	if !low.found || high.missing() {
 		return nil
 	}
 	for _, s := range subjects(v, c.Test) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/published/claims"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units/plural"
@@ -14,7 +14,7 @@ import (
 
 // claimsSection shows what became of published results: a sentence for each that was decided, and, folded, what was
 // measured of each, with the reason of its verdict.
-func claimsSection(found []fact.Finding, more Others) *section.Section {
+func claimsSection(found []fact.Finding, rest Others) *section.Section {
 	s := &section.Section{Title: "Published results, tested here", Late: true}
 	var decided, open []fact.Finding
 	for _, f := range found {
@@ -45,8 +45,8 @@ func claimsSection(found []fact.Finding, more Others) *section.Section {
 		slices.Sort(ids)
 		not = append(not, plural.Count(len(slices.Compact(ids)), "published result")+"; the report and --json say why")
 	}
-	if more.Claims > 0 {
-		not = append(not, more.title())
+	if rest.Claims > 0 {
+		not = append(not, rest.title())
 	}
 	if len(not) > 0 {
 		s.Remarks = append(s.Remarks, section.Remark{Text: "Not testable here: " + strings.Join(not, "; ")})
@@ -54,22 +54,23 @@ func claimsSection(found []fact.Finding, more Others) *section.Section {
 	measured := func(f fact.Finding) int { return min(len(f.Claim.Measured), 1) }
 	slices.SortStableFunc(open, func(a, b fact.Finding) int { return measured(b) - measured(a) })
 	for _, part := range []struct {
-		title string
-		of    []fact.Finding
+		title    string
+		findings []fact.Finding
 	}{
 		{"What was measured, and why each is judged as it is", decided},
 		{fmt.Sprintf("%s not testable here, each with its reason", plural.Count(len(open), "published result")), open},
 	} {
-		if len(part.of) > 0 {
-			s.Parts = append(s.Parts, &section.Section{Title: part.title, Tables: []section.Table{tested(part.of)}})
+		if len(part.findings) > 0 {
+			s.Parts = append(s.Parts, &section.Section{Title: part.title, Tables: []section.Table{tested(part.findings)}})
 		}
 	}
-	s.Parts = append(s.Parts, &section.Section{Title: "What tests the others, or why nothing does", Tables: more.tables()})
+	s.Parts = append(s.Parts, &section.Section{Title: "Experiments that test the others, or why there is none",
+		Tables: rest.tables()})
 	return s
 }
 
 // tested has a row for each result, and a line with the reasons.
-func tested(all []fact.Finding) section.Table {
+func tested(findings []fact.Finding) section.Table {
 	t := section.Table{
 		Caption: "what papers measured on their hardware, and what this run measured: ratios of medians with 95% intervals, ~ for no " +
 			"significant difference",
@@ -78,11 +79,11 @@ func tested(all []fact.Finding) section.Table {
 			{Head: "measured here", Text: true}, {Head: "verdict", Text: true}, {Head: "where", Text: true},
 		},
 	}
-	for _, f := range all {
+	for _, f := range findings {
 		c := f.Claim
-		of := strings.Join(f.Stacks, " against ")
+		subject := strings.Join(f.Stacks, " against ")
 		if f.Workload != "" {
-			of += " under " + f.Workload
+			subject += " under " + f.Workload
 		}
 		verdict := string(c.Verdict)
 		if c.StandIn != "" {
@@ -94,7 +95,8 @@ func tested(all []fact.Finding) section.Table {
 		}
 		t.Rows = append(t.Rows,
 			section.Row{Warn: c.Verdict == fact.ClaimContradicted, Cells: []section.Cell{
-				section.Text(c.Statement), section.Text(of), section.Text(c.Published), section.Text(c.Measured), section.Text(verdict),
+				section.Text(c.Statement), section.Text(subject), section.Text(c.Published), section.Text(c.Measured),
+				section.Text(verdict),
 				section.Text(fmt.Sprintf("%s, %s (%s)", c.Paper, c.Where, c.ID)),
 			}},
 			section.Row{Words: why})
@@ -118,12 +120,12 @@ func (o Others) tables() []section.Table {
 	}}
 	for _, c := range claims.All() {
 		if c.Test == nil {
-			told, value := Tested{Subject: c.Subject, Baseline: c.Baseline}, c.Note
+			tested, value := Tested{Subject: c.Subject, Baseline: c.Baseline}, c.Note
 			if c.Value != nil {
 				value = valueOf(c).String()
 			}
 			untested.Rows = append(untested.Rows, section.Row{Cells: []section.Cell{
-				section.Text(cmp.Or(told.statement(), c.ID)), section.Text(value),
+				section.Text(cmp.Or(tested.statement(), c.ID)), section.Text(value),
 				section.Text(fmt.Sprintf("%s, %s (%s)", c.Paper, c.Where, c.ID)), section.Text(c.Untested),
 			}})
 		}

@@ -4,25 +4,26 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 )
 
 // What ran in the place of the paper's database shows a shape, with its stand-in said once behind those that
 // share it, and is neither among what was confirmed nor what is open. Each has its reason in a folded part.
 func TestWhatIsShown(t *testing.T) {
 	const pebble = "the embedded server (pebble) in the place of Cassandra"
-	of := func(v fact.ClaimVerdict, id, standIn string) fact.Finding {
+	decided := func(v fact.ClaimVerdict, id, standIn string) fact.Finding {
 		f := fact.Finding{Title: string(v) + ": " + id, Why: "why " + id, Caveats: []string{"a mark", "a caveat of " + id},
 			Remarks: []fact.Remark{{Case: "caveat"}}}
 		f.Claim = &fact.Claim{ID: id, Verdict: v, StandIn: standIn, Why: "because of " + id, Measured: "2x"}
 		return f
 	}
-	unmeasured := of(fact.ClaimNotTestable, "fourth", "")
+	unmeasured := decided(fact.ClaimNotTestable, "fourth", "")
 	unmeasured.Claim.Measured = ""
 	s := claimsSection([]fact.Finding{
-		of(fact.ClaimSameShape, "first", pebble), of(fact.ClaimOtherShape, "second", pebble), of(fact.ClaimConfirmed, "third", ""),
-		of(fact.ClaimContradicted, "bad", ""), unmeasured, of(fact.ClaimNotTestable, "fifth", pebble),
-		of(fact.ClaimNotTestable, "fifth", pebble),
+		decided(fact.ClaimSameShape, "first", pebble), decided(fact.ClaimOtherShape, "second", pebble),
+		decided(fact.ClaimConfirmed, "third", ""),
+		decided(fact.ClaimContradicted, "bad", ""), unmeasured, decided(fact.ClaimNotTestable, "fifth", pebble),
+		decided(fact.ClaimNotTestable, "fifth", pebble),
 	}, Others{Claims: 2, Papers: []OfPaper{{"MSST'17", 2}}, Experiments: []Experiments{{"quick", []string{"a", "b"}}}})
 	var remarks []string
 	for _, r := range s.Remarks {
@@ -56,7 +57,7 @@ func TestWhatIsShown(t *testing.T) {
 		"Mind: a mark; a caveat of second. / " +
 		"why third Mind: a mark; a caveat of third. / why bad Mind: a mark; a caveat of bad.\n" +
 		"3 published results not testable here, each with its reason: / why fifth Mind: a mark; a caveat of fifth. / why fifth Mind: a mark; a caveat of fifth. / " +
-		"why fourth Mind: a mark; a caveat of fourth.\nWhat tests the others, or why nothing does:"
+		"why fourth Mind: a mark; a caveat of fourth.\nExperiments that test the others, or why there is none:"
 	if got := strings.Join(parts, "\n"); got != want {
 		t.Errorf("parts are\n%s\nwant\n%s", got, want)
 	}

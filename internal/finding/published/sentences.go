@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
@@ -15,7 +15,7 @@ import (
 )
 
 func (k claimCase) title(c *fact.Claim) string {
-	measured := cmp.Or(k.sentence, "nothing of it was measured")
+	measured := cmp.Or(k.sentence, "it was not measured")
 	return fmt.Sprintf("%s: %s: %s, published %s (%s, %s)", prose.Capital(string(c.Verdict)), c.Statement, measured, c.Published,
 		c.Paper, c.Where)
 }
@@ -68,6 +68,9 @@ func (i Instead) String() string {
 	}
 	if i.Asked != "" {
 		parts = append(parts, "workload "+i.Asked+" in the place of "+plural.Or(i.Roles))
+	}
+	if i.Distribution != "" {
+		parts = append(parts, i.Distribution+" requests in the place of "+plural.Or(i.Distributions)+" ones")
 	}
 	if i.Drives != nil {
 		parts = append(parts, "a device that is limited to as many reads and writes as each does in the place of "+

@@ -5,25 +5,25 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/published/claims"
-	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
 	"plimsoll/internal/units/plural"
 )
 
-// scalings begins a case for each mixes that differ in the number of their instances alone, where a
-// claim over that is about them. Where some ask what the paper's did, those that ask something else
-// are left out.
+// scalings returns a case for each series of mixes that differ only in their number of instances, or in the level of
+// the claim's factor, and that the claim is about. If a series runs the paper's own workload, scalings leaves out the
+// series that run another one.
 func scalings(v *runview.View, t *claims.Test, test func(*claimCase, runview.Series)) (out []claimCase) {
-	of := v.Scalings()
+	series := v.Scalings()
 	if len(t.Factor) > 0 {
-		of = v.Over(t.Factor[0])
+		series = v.Over(t.Factor[0])
 	}
-	for _, s := range of {
+	for _, s := range series {
 		tenant := v.MixOf(s).Tenants[0]
 		_, instead, ok := inRole(v, t, s.Workload)
 		if !ok || !onStacks(v, t, s.Stack.Name, tenant) {
@@ -34,14 +34,16 @@ func scalings(v *runview.View, t *claims.Test, test func(*claimCase, runview.Ser
 		}
 		policy := policyOf(tenant)
 		wanted := policy == runview.NoPolicy && len(t.Policy) == 0 || slices.Contains(t.Policy, policy)
-		if t.Shape != claims.Valley && !wanted {
+		if !wanted {
 			continue
 		}
 		k := claimCase{stacks: []string{s.Stack.Name}, workload: s.Workload, evidence: s.Cells(), instead: instead}
 		test(&k, s)
 		out = append(out, k)
 	}
-	other := func(k claimCase) bool { return k.instead != nil && k.instead.Asked != "" }
+	other := func(k claimCase) bool {
+		return k.instead != nil && (k.instead.Asked != "" || k.instead.Distribution != "")
+	}
 	if slices.ContainsFunc(out, func(k claimCase) bool { return !other(k) }) {
 		out = slices.DeleteFunc(out, other)
 	}
@@ -122,10 +124,10 @@ func (k *claimCase) peaks(v *runview.View, s runview.Series, noun string) {
 		k.judgement = openCurve(f.Open)
 		return
 	}
-	first, most, best := s.Levels[0].Count(), s.Levels[len(s.Levels)-1].Count(), f.Best
+	first, largest, best := s.Levels[0].Count(), s.Levels[len(s.Levels)-1].Count(), f.Best
 	valley := f.Valley
 	var plateau *loadline.Span // up to the most instances
-	if valley == nil && f.Rate != nil && f.Rate.Plateau != nil && f.Rate.Plateau.To == most {
+	if valley == nil && f.Rate != nil && f.Rate.Plateau != nil && f.Rate.Plateau.To == largest {
 		plateau, best = f.Rate.Plateau, f.Rate.Plateau.From
 	}
 	text := "is highest at " + plural.Count(best, noun)
@@ -141,7 +143,7 @@ func (k *claimCase) peaks(v *runview.View, s runview.Series, noun string) {
 	case plateau != nil:
 		text += fmt.Sprintf(", level from %d to %d", plateau.From, plateau.To)
 	default:
-		text += fmt.Sprintf(", and does not fall up to %d", most)
+		text += fmt.Sprintf(", and does not fall up to %d", largest)
 	}
 	k.setMeasured("peak", text, "throughput of %s %s", s.Workload, text)
 	switch {
@@ -157,8 +159,8 @@ func (k *claimCase) peaks(v *runview.View, s runview.Series, noun string) {
 		k.judgement = contradicted("stays level", "it is level with %d %ss and still with %d: nothing falls", plateau.From,
 			noun, plateau.To)
 	default:
-		k.judgement = notTestable("no peak yet", "nothing falls up to %d %ss: add more of them, or give the scaled-down host less "+
-			"memory", most, noun)
+		k.judgement = notTestable("no peak yet", "throughput does not fall up to %d %ss: add more of them, "+
+			"or give the scaled-down host less memory", largest, noun)
 	}
 }
 
@@ -179,7 +181,7 @@ func (k *claimCase) valley(f loadline.Curve, workload string) {
 		k.judgement = confirmed("outgrown memory", "it falls where the files outgrow the memory, which device reads and the page "+
 			"cache of each show (%s); at how many containers that is depends on both", units.PValue(f.Valley.P))
 	case f.Valley != nil:
-		k.judgement = notTestable("other valley", "it falls, and nothing that was sampled shows that memory is the reason")
+		k.judgement = notTestable("other valley", "it falls, and no sample shows that memory is the reason")
 	case last.CacheBytes >= threshold.FitsCache*first.CacheBytes:
 		k.judgement = notTestable("all fit", "the page cache held the files of all %d containers: add more, or give the scaled-down host "+
 			"less memory", last.Instances)
@@ -225,7 +227,7 @@ func (k *claimCase) saturates(v *runview.View, s runview.Series, m claims.Metric
 	case last.From == last.To, last.Shape == stats.Rises:
 		k.judgement = notFull()
 	case last.Shape == stats.Plateau && risen && m != claims.DeviceBandwidth:
-		k.judgement = confirmed("level", "it rises, and is level then: more instances add nothing")
+		k.judgement = confirmed("level", "it rises, and is level then")
 	case last.Shape == stats.Plateau && risen:
 		k.judgement = full()
 	default:
@@ -276,7 +278,8 @@ func (k *claimCase) level(v *runview.View, s runview.Series) {
 	case g.TooFew:
 		k.judgement = tooFew(g.Effect)
 	case g.High < threshold.Growth:
-		k.judgement = confirmed("no growth", "%d containers together do hardly more than %d", g.to, g.from)
+		k.judgement = confirmed("no growth", "%d containers together do less than %s more than %d", g.to,
+			units.Percent(threshold.Growth-1), g.from)
 	case g.Low > threshold.Growth:
 		k.judgement = contradicted("grows", "%d containers together do clearly more than %d", g.to, g.from)
 	default:
@@ -301,41 +304,43 @@ func (k *claimCase) rises(v *runview.View, s runview.Series) {
 	case g.Low > threshold.Growth && f.Best == g.to:
 		k.judgement = confirmed("still rises", "%d containers together do most, clearly more than %d", g.to, g.from)
 	case g.High < threshold.Growth:
-		k.judgement = contradicted("no rise", "%d containers together do hardly more than %d", g.to, g.from)
+		k.judgement = contradicted("no rise", "%d containers together do less than %s more than %d", g.to,
+			units.Percent(threshold.Growth-1), g.from)
 	default:
 		k.judgement = notTestable("rise unclear", "the data does not decide whether throughput rises up to %d containers; repeat more "+
 			"often, or measure longer", g.to)
 	}
 }
 
-// moves judges whether the best number of instances is larger where there is more of the host: of memory, or of
-// drives. Of two scalings that differ in one of these, the instances at the larger one's best do less than at the
-// other one's best where there is less.
+// moves judges whether the best number of instances is larger on a larger host: one with more memory, or with more
+// drives. The claim holds if, on the smaller host, the larger host's best number does less than the smaller host's.
 func moves(v *runview.View, t *claims.Test) (out []claimCase) {
-	all := v.Scalings()
-	for _, more := range all {
-		for _, less := range all {
-			what := moreOf(v, more, less)
-			_, instead, ok := inRole(v, t, more.Workload)
-			if what == "" || !ok {
+	scalings := v.Scalings()
+	for _, larger := range scalings {
+		for _, smaller := range scalings {
+			resource := moreOf(v, larger, smaller)
+			_, instead, ok := inRole(v, t, larger.Workload)
+			if resource == "" || !ok {
 				continue
 			}
-			k := claimCase{stacks: []string{more.Stack.Name}, workload: more.Workload, about: "more " + what, instead: instead,
-				evidence: append(slices.Clone(more.Cells()), less.Cells()...)}
-			k.moved(v, more, less, what)
+			k := claimCase{stacks: []string{larger.Stack.Name}, workload: larger.Workload, about: "more " + resource,
+				instead:  instead,
+				evidence: append(slices.Clone(larger.Cells()), smaller.Cells()...)}
+			k.moved(v, larger, smaller, resource)
 			out = append(out, k)
 		}
 	}
 	return out
 }
 
-// moreOf returns what one scaling has more of than another that is alike else: memory, or drives; "" for nothing, or
-// for more than that.
-func moreOf(v *runview.View, more, less runview.Series) string {
-	a, b := v.MixOf(more), v.MixOf(less)
-	of, than := a.Tenants[0], b.Tenants[0]
-	if more.Workload != less.Workload || a.Host == nil || b.Host == nil || policyOf(of) != runview.NoPolicy ||
-		policyOf(than) != runview.NoPolicy || !slices.Equal(more.Counts(), less.Counts()) {
+// moreOf returns the one resource, memory or drives, that a scaling has more of than another; "" if the two differ in
+// nothing, or in something else too.
+func moreOf(v *runview.View, larger, smaller runview.Series) string {
+	a, b := v.MixOf(larger), v.MixOf(smaller)
+	largerTenant, smallerTenant := a.Tenants[0], b.Tenants[0]
+	if larger.Workload != smaller.Workload || a.Host == nil || b.Host == nil ||
+		policyOf(largerTenant) != runview.NoPolicy ||
+		policyOf(smallerTenant) != runview.NoPolicy || !slices.Equal(larger.Counts(), smaller.Counts()) {
 		return ""
 	}
 	x, y := *a.Host, *b.Host
@@ -343,27 +348,27 @@ func moreOf(v *runview.View, more, less runview.Series) string {
 	x.MemoryBytes = y.MemoryBytes
 	switch {
 	case x != y:
-	case memory && slices.Equal(of.On, than.On):
+	case memory && slices.Equal(largerTenant.On, smallerTenant.On):
 		return "memory"
-	case sameHost(a, b) && len(of.On) > len(than.On) && len(than.On) > 0:
+	case sameHost(a, b) && len(largerTenant.On) > len(smallerTenant.On) && len(smallerTenant.On) > 0:
 		return "drives"
 	}
 	return ""
 }
 
-// moved judges two scalings, of which one has more of something.
-func (k *claimCase) moved(v *runview.View, more, less runview.Series, what string) {
-	a, b := loadline.CurveOf(v, more), loadline.CurveOf(v, less)
-	text := fmt.Sprintf("most is done with %d containers with more %s, and with %d with less", a.Best, what, b.Best)
-	k.setMeasured("moved", text, "of %s, %s", more.Workload, text)
-	at := func(n int) *runview.Cell { return less.Cells()[slices.Index(less.Counts(), n)] }
+// moved judges two scalings, the larger with more of a resource.
+func (k *claimCase) moved(v *runview.View, larger, smaller runview.Series, resource string) {
+	a, b := loadline.CurveOf(v, larger), loadline.CurveOf(v, smaller)
+	text := fmt.Sprintf("most is done with %d containers with more %s, and with %d with less", a.Best, resource, b.Best)
+	k.setMeasured("moved", text, "of %s, %s", larger.Workload, text)
+	cellOf := func(n int) *runview.Cell { return smaller.Cells()[slices.Index(smaller.Counts(), n)] }
 	low, high := min(a.Best, b.Best), max(a.Best, b.Best)
 	if low == high {
 		k.judgement = notTestable("same best", "most is done with %d containers either way: measure more numbers, or more that differ in %s",
-			low, what)
+			low, resource)
 		return
 	}
-	e, ok := v.Effect(string(claims.Throughput), "", "", at(high).Rates, at(low).Rates)
+	e, ok := v.Effect(string(claims.Throughput), "", "", cellOf(high).Rates, cellOf(low).Rates)
 	if !k.setEffect(e, ok) {
 		return
 	}

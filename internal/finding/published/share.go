@@ -4,11 +4,11 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/finding/cost"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published/claims"
-	"plimsoll/internal/finding/threshold"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 )
@@ -33,7 +33,7 @@ func shares(v *runview.View, c claims.Claim) (out []claimCase) {
 			for _, n := range numbersOf(c, role, i) {
 				k := n.best(v, c, s.Stack, loads)
 				if k == nil && n.name == nil && len(loads) > 0 {
-					k = n.none(v, s.Stack, loads[0])
+					k = n.unmeasured(v, s.Stack, loads[0])
 				}
 				if k == nil {
 					continue
@@ -79,17 +79,17 @@ func workloadsOf(v *runview.View, t *claims.Test, role string) (out []runview.Dr
 }
 
 // numbersOf are the numbers that a claim has for one of its roles.
-func numbersOf(c claims.Claim, role string, at int) []number {
+func numbersOf(c claims.Claim, role string, directionIndex int) []number {
 	class := func(class string) string { return class }
 	alone := func(runview.Driven) Reason {
 		return newReason("caveat: one a second", "one I/O after the other here, one a second in the paper")
 	}
-	direction := &cost.Directions[at]
+	direction := &cost.Directions[directionIndex]
 	switch c.Test.Metric {
 	case claims.SubmissionShare:
 		return []number{{quantity: "share", values: submission}}
 	case claims.HighestRate:
-		return []number{{name: class, quantity: "iops", values: func(c *runview.Cell) []float64 { return c.IOPS },
+		return []number{{name: class, quantity: "iops", values: func(c *runview.Cell) []float64 { return c.Rates.Values() },
 			caveat: func(d runview.Driven) Reason {
 				return newReason("caveat: how many", "%s here; the paper does not say how many", loadText(d.Load))
 			}}}
@@ -137,21 +137,23 @@ func submission(c *runview.Cell) (out []float64) {
 // softwareParts are the parts of SYSTOR'15's account. Its user time is fio's
 // submission latency, its kernel time what the completion latency has beyond
 // the block layer, its driver time that from the block layer to the device.
-func softwareParts(d *cost.Direction) (all []number) {
-	below := cost.PartOf(result.PartBlock, result.PartDriver, result.PartFabric, result.PartTarget, result.PartDevice)
+func softwareParts(d *cost.Direction) (numbers []number) {
+	belowFile := cost.PartOf(result.PartBlock, result.PartDriver, result.PartFabric, result.PartTarget, result.PartDevice)
 	driver := cost.PartOf(result.PartBlock, result.PartDriver)
 	for _, p := range []struct {
 		name, noun, quantity string
-		of                   func(slat, clat float64, parts *result.Breakdown) float64
+		time                 func(slat, clat float64, parts *result.Breakdown) float64
 	}{
 		{"user_us", "user time", "latency", func(slat, _ float64, _ *result.Breakdown) float64 { return slat }},
-		{"kernel_us", "kernel time", "signed", func(_, clat float64, b *result.Breakdown) float64 { return clat - below(b) }},
+		{"kernel_us", "kernel time", "signed", func(_, clat float64, b *result.Breakdown) float64 {
+			return clat - belowFile(b)
+		}},
 		{"driver_us", "driver time", "latency", func(_, _ float64, b *result.Breakdown) float64 { return driver(b) }},
 		{"total_us", "all software", "signed", func(_, _ float64, b *result.Breakdown) float64 { return cost.SoftwareTime(b) }},
 		{"device_share_" + strings.TrimSuffix(d.Noun, "s"), "device's share", "share",
 			func(_, _ float64, b *result.Breakdown) float64 { return cost.DeviceTime(b) / b.TotalNS }},
 	} {
-		all = append(all, number{
+		numbers = append(numbers, number{
 			noun: p.noun, quantity: p.quantity, traced: d,
 			name: func(class string) string {
 				if class == classNVMe {
@@ -170,7 +172,7 @@ func softwareParts(d *cost.Direction) (all []number) {
 				}
 				for _, t := range s.Trials {
 					l := t.Measured().Operation(d.Operation).Latency
-					x := p.of(l[result.Submission].MeanNS, l[result.Completion].MeanNS, t.Parts)
+					x := p.time(l[result.Submission].MeanNS, l[result.Completion].MeanNS, t.Parts)
 					if l[result.Completion].Count > 0 && runview.Finite(x) {
 						out = append(out, x)
 					}
@@ -179,13 +181,13 @@ func softwareParts(d *cost.Direction) (all []number) {
 			},
 		})
 	}
-	return all
+	return numbers
 }
 
 // setMeasuredParts sets all numbers of the device that the case is about.
-func (k *claimCase) setMeasuredParts(c claims.Claim, role string, at int) {
+func (k *claimCase) setMeasuredParts(c claims.Claim, role string, directionIndex int) {
 	var parts []string
-	for _, n := range numbersOf(c, role, at) {
+	for _, n := range numbersOf(c, role, directionIndex) {
 		if values := n.values(k.evidence[0]); len(values) > 0 {
 			parts = append(parts, n.noun+" "+prose.Estimate(n.quantity, runview.Estimate(values)))
 		}
@@ -197,12 +199,13 @@ func (k *claimCase) setMeasuredParts(c claims.Claim, role string, at int) {
 // nil when the claim is about no such stack, or nothing of it was measured: it is among what is missing.
 func (n number) best(v *runview.View, c claims.Claim, s *runview.Stack, loads []runview.Driven) (best *claimCase) {
 	for _, d := range loads {
-		of := v.Cell(s.Name, d.Name)
-		if of == nil || n.name != nil && len(s.Parsed.Sources()) != 1 || best != nil && of.Point.Median <= best.evidence[0].Point.Median {
+		cell := v.Cell(s.Name, d.Name)
+		if cell == nil || n.name != nil && len(s.Parsed.Sources()) != 1 ||
+			best != nil && cell.Point.Median <= best.evidence[0].Point.Median {
 			continue
 		}
-		if values := n.values(of); len(values) > 0 {
-			best = &claimCase{stacks: []string{s.Name}, workload: d.Name, evidence: []*runview.Cell{of}}
+		if values := n.values(cell); len(values) > 0 {
+			best = &claimCase{stacks: []string{s.Name}, workload: d.Name, evidence: []*runview.Cell{cell}}
 			n.test(v, c, best, runview.Estimate(values))
 			if n.caveat != nil && (n.noun == "" || best.part != "") {
 				best.caveats = append(best.caveats, n.caveat(d))
@@ -212,8 +215,8 @@ func (n number) best(v *runview.View, c claims.Claim, s *runview.Stack, loads []
 	return best
 }
 
-// none says why nothing was measured of a stack that the claim is about.
-func (n number) none(v *runview.View, s *runview.Stack, d runview.Driven) *claimCase {
+// unmeasured says why nothing was measured of a stack that the claim is about.
+func (n number) unmeasured(v *runview.View, s *runview.Stack, d runview.Driven) *claimCase {
 	k := &claimCase{stacks: []string{s.Name}, workload: d.Name}
 	if k.take(v, runview.CellKey{Stack: s.Name, Workload: d.Name}) {
 		k.judgement = notTestable("no submission", "no trial of %s shows how long submission takes", s.Name)
@@ -223,43 +226,43 @@ func (n number) none(v *runview.View, s *runview.Stack, d runview.Driven) *claim
 
 // test holds what was measured of a stack against the number.
 func (n number) test(v *runview.View, c claims.Claim, k *claimCase, e fact.Estimate) {
-	of := k.evidence[0]
-	s := of.Stack
+	cell := k.evidence[0]
+	s := cell.Stack
 	says := prose.Estimate(n.quantity, e)
 	if n.quantity == "iops" {
 		says += " IOPS"
 	}
 	k.setMeasured("has", says, "%s has %s", s.Name, says)
 	k.measured.Estimate = &e
-	var none *Reason // why the claim is about no such device
+	var untestable *Reason // why the claim is about no such device
 	if n.name == nil {
-		if l, ok := of.Latencies(); ok {
+		if l, ok := cell.Latencies(); ok {
 			k.grounds = []Reason{newReason("takes", "an I/O takes %s on %s, on average.", latencyText(l), s.Name)}
-			k.grounds = append(k.grounds, accounts(cost.PartsOf(of, ""))...)
+			k.grounds = append(k.grounds, accounts(cost.PartsOf(cell, ""))...)
 		}
 		if slices.Contains(s.Marks, result.MarkLoop) {
 			// A share is no ratio of two stacks, in which a loop device cancels out.
 			why := newReason("loop adds", "%s is a loop device, which adds a thread and a file system to completion: name a block device",
 				s.Name)
-			none = &why
+			untestable = &why
 		}
 	} else {
-		k.caveats = accounts(cost.TracedCaveat(of))
-		k.grounds = accounts(cost.PartsOf(of, ""))
-		none = n.classed(v, &c, k, s)
+		k.caveats = accounts(cost.TracedCaveat(cell))
+		k.grounds = accounts(cost.PartsOf(cell, ""))
+		untestable = n.classed(v, &c, k, s)
 	}
-	switch why := runview.Unfit(of); {
-	case n.name != nil && none != nil:
-		k.judgement = judgement{fact.ClaimNotTestable, *none}
+	switch why := runview.Unfit(cell); {
+	case n.name != nil && untestable != nil:
+		k.judgement = judgement{fact.ClaimNotTestable, *untestable}
 	case why != nil:
 		k.judgement = unfit(why)
-	case none != nil:
-		k.judgement = judgement{fact.ClaimNotTestable, *none}
+	case untestable != nil:
+		k.judgement = judgement{fact.ClaimNotTestable, *untestable}
 	default:
 		k.judgement = judgeAbsolute(c, e, n.quantity)
 	}
 	if n.traced != nil { // a verdict that traces do not bear is taken back
-		span := cost.SpanOf(of, *n.traced).Parted()
+		span := cost.SpanOf(cell, *n.traced).Parted()
 		for _, r := range accounts(cost.PartCaveats(span)) {
 			if !slices.ContainsFunc(k.caveats, func(o Reason) bool { return o.Case == r.Case }) { // that it was traced is
 				k.caveats = append(k.caveats, r)
@@ -272,18 +275,18 @@ func (n number) test(v *runview.View, c claims.Claim, k *claimCase, e fact.Estim
 }
 
 // classed narrows a claim to its number for the class of a stack's device, or says why it has none.
-func (n number) classed(v *runview.View, c *claims.Claim, k *claimCase, s *runview.Stack) (none *Reason) {
+func (n number) classed(v *runview.View, c *claims.Claim, k *claimCase, s *runview.Stack) (untestable *Reason) {
 	class, why := classOf(v, s)
 	if class == "" {
 		return &why
 	}
 	title := strings.ReplaceAll(class, "_", " ")
-	one, ok := narrowed(*c, n.name(class))
+	claim, ok := narrowed(*c, n.name(class))
 	if !ok {
 		why = newReason("other class", "the claim is about no device such as %s, %s", s.Name, title)
 		return &why
 	}
-	*c, k.part, k.about = one, n.name(class), title
+	*c, k.part, k.about = claim, n.name(class), title
 	drive := "this drive"
 	if _, info := bottomOf(v, s); info != nil && info.Model != "" {
 		drive = info.Model
@@ -327,7 +330,7 @@ func classOf(v *runview.View, s *runview.Stack) (class string, why Reason) {
 	case s.Parsed.Nodes[0].Name == runview.NodeLoop:
 		return "", newReason("loop device", "%s is a loop device, a file and no drive of any class: name drives with --on", s.Name)
 	case name == "":
-		return "", newReason("unknown device", "nothing is known of the device of %s", s.Name)
+		return "", newReason("unknown device", "the device of %s is not known", s.Name)
 	}
 	for _, word := range []string{"qemu", "virtual", "vbox", "elastic block store", "persistentdisk"} {
 		if info != nil && strings.Contains(strings.ToLower(info.Model), word) {

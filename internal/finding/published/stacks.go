@@ -135,10 +135,10 @@ func (s subject) device() string { return runview.Canonical(line.Line{Nodes: s.p
 // subjects are the stacks of the run that a claim is about, in their order.
 func subjects(v *runview.View, t *claims.Test) (out []subject) {
 	for _, s := range v.Stacks {
-		for _, of := range t.Stacks {
-			p, ok := parsePattern(of.Line).match(s.Parsed)
+		for _, wanted := range t.Stacks {
+			p, ok := parsePattern(wanted.Line).match(s.Parsed)
 			if ok && !hasOption(s.Parsed, t.Unless) {
-				out = append(out, subject{s, p, of.StandIn})
+				out = append(out, subject{s, p, wanted.StandIn})
 				break
 			}
 		}
@@ -205,9 +205,9 @@ func attached(v *runview.View, s *runview.Stack) (lines []line.Line) {
 
 // declared is the flag that a stack is mounted with on demand; "" for neither.
 func (s subject) declared(f claims.Flag) string {
-	mount, _ := s.parts.fs[0].Option("mount")
+	mounted := s.parts.fs[0].MountOptions()
 	for _, flag := range []string{f.Off, f.On} {
-		if slices.Contains(strings.Split(mount, ","), flag) {
+		if slices.ContainsFunc(mounted, func(o line.Option) bool { return o.String() == flag }) {
 			return flag
 		}
 	}
@@ -217,9 +217,9 @@ func (s subject) declared(f claims.Flag) string {
 // withFlag leaves the stacks that are mounted as a claim wants it. One that says
 // nothing is mounted with the flag where that is the default, and is taken for it
 // when none says so itself, and another says the opposite.
-func withFlag(v *runview.View, f claims.Flag, all []subject) []subject {
+func withFlag(v *runview.View, f claims.Flag, subjects []subject) []subject {
 	says := func(flag string) bool {
-		return slices.ContainsFunc(all, func(s subject) bool { return s.declared(f) == flag })
+		return slices.ContainsFunc(subjects, func(s subject) bool { return s.declared(f) == flag })
 	}
 	wanted := []string{f.On}
 	switch {
@@ -228,22 +228,19 @@ func withFlag(v *runview.View, f claims.Flag, all []subject) []subject {
 	case !says(f.On) && says(f.Off) && onByDefault(v, f):
 		wanted = []string{""}
 	}
-	return slices.DeleteFunc(all, func(s subject) bool { return !slices.Contains(wanted, s.declared(f)) })
+	return slices.DeleteFunc(subjects, func(s subject) bool { return !slices.Contains(wanted, s.declared(f)) })
 }
 
 // withoutFlag are the lines of a stack with the opposite of the flag, and without
 // either where the opposite is the default.
 func withoutFlag(v *runview.View, f claims.Flag, s subject) []line.Line {
-	mounted := func(flag ...string) line.Line {
+	mounted := func(flags ...string) line.Line {
 		return runview.With(s.parts.stack, len(s.parts.device), func(n line.Node) line.Node {
-			mount, _ := n.Option("mount")
-			flags := slices.DeleteFunc(strings.Split(mount, ","), func(m string) bool { return m == "" || m == f.On || m == f.Off })
-			flags = append(flags, flag...)
-			n = runview.WithoutOption(n, "mount")
-			if len(flags) > 0 {
-				n.Options = append(n.Options, line.Option{Key: "mount", Value: strings.Join(flags, ",")})
+			options := slices.DeleteFunc(n.MountOptions(), func(o line.Option) bool { return o.String() == f.On || o.String() == f.Off })
+			for _, flag := range flags {
+				options = append(options, line.Option{Key: flag, Bare: true})
 			}
-			return n
+			return n.WithMountOptions(options)
 		})
 	}
 	if onByDefault(v, f) {

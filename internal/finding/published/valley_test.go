@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/testkit/runtest"
@@ -24,19 +24,20 @@ func readers(rates, reads, cacheMiB [5]float64, blocks int, direct bool) *result
 func TestTheValleyOfBufferedReaders(t *testing.T) {
 	rises, falls := [5]float64{1600, 3200, 6400, 6500, 6500}, [5]float64{1600, 3200, 6400, 3600, 2100}
 	held, outgrown := [5]float64{128, 128, 128, 128, 128}, [5]float64{128, 128, 128, 100, 70}
-	none, more := [5]float64{0, 0, 0, 0, 0}, [5]float64{0, 0, 0.002, 0.3, 0.5}
+	idle, rising := [5]float64{0, 0, 0, 0, 0}, [5]float64{0, 0, 0.002, 0.3, 0.5}
 	for _, c := range []struct {
 		name string
 		run  *result.Run
 		want fact.ClaimVerdict // "" for no case at all
 		says string
 	}{
-		{"valley", readers(falls, more, outgrown, 5, false), fact.ClaimConfirmed, "outgrow the memory"},
-		{"another cause", readers(falls, none, held, 5, false), fact.ClaimNotTestable, "nothing that was sampled"},
-		{"all fit", readers(rises, none, held, 5, false), fact.ClaimNotTestable, "held the files of all 8"},
-		{"no valley although they outgrow it", readers(rises, more, outgrown, 5, false), fact.ClaimContradicted, "did no less"},
-		{"too few setups", readers(falls, more, outgrown, 1, false), fact.ClaimNotTestable, ""},
-		{"past the page cache", readers(falls, more, outgrown, 5, true), "", ""},
+		{"valley", readers(falls, rising, outgrown, 5, false), fact.ClaimConfirmed, "outgrow the memory"},
+		{"another cause", readers(falls, idle, held, 5, false), fact.ClaimNotTestable, "no sample shows"},
+		{"all fit", readers(rises, idle, held, 5, false), fact.ClaimNotTestable, "held the files of all 8"},
+		{"no valley although they outgrow it", readers(rises, rising, outgrown, 5, false), fact.ClaimContradicted,
+			"did no less"},
+		{"too few setups", readers(falls, rising, outgrown, 1, false), fact.ClaimNotTestable, ""},
+		{"past the page cache", readers(falls, rising, outgrown, 5, true), "", ""},
 	} {
 		var found []fact.Finding
 		for _, f := range Find(runview.New(c.run)) {

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/runview"
+	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
 	"plimsoll/internal/units/plural"
 )
@@ -19,20 +20,25 @@ type Facts struct {
 	Honest    []Placed `json:"honest,omitempty"`    // the device answered
 	Unchecked []Placed `json:"unchecked,omitempty"` // no counter could be read
 	Memory    []Placed `json:"memory,omitempty"`    // memory answered
-	Level     []string `json:"level,omitempty"`     // with the first honest one, as far as is known
+	Level     []string `json:"level,omitempty"`     // honest ones that are known to be as fast as the first, within the margin
+	Open      []string `json:"open,omitempty"`      // those of the others that may be as fast as the first
+	Margin    float64  `json:"margin"`              // as a share
 }
 
 // Placed is a stack in a ranking.
 type Placed struct {
 	Stack string  `json:"stack"`
-	IOPS  float64 `json:"iops"`            // median
-	Level bool    `json:"level,omitempty"` // its difference to the first is not significant
+	IOPS  float64 `json:"iops"` // median
+	// MayBeBest is whether the stack cannot be distinguished from the fastest.
+	MayBeBest bool `json:"may_be_best,omitempty"`
 }
 
 // Find ranks the stacks of each workload. Only those whose device
 // answered compete; what came from memory is listed apart.
 func Find(v *runview.View) []fact.Finding {
 	var out []fact.Finding
+	var alone []*runview.Cell // stacks that are the only ones of their workloads, and unchecked
+	var workloads []string    // of these
 	for _, w := range v.Workloads {
 		if v.Together(w.Name) {
 			continue
@@ -41,7 +47,10 @@ func Find(v *runview.View) []fact.Finding {
 		if len(r.Honest)+len(r.Unchecked)+len(r.Memory) == 0 {
 			continue
 		}
-		facts := Facts{Honest: placed(v, r.Honest), Unchecked: placed(v, r.Unchecked), Memory: placed(v, r.Memory)}
+		if len(r.Unchecked) == 1 && len(r.Honest)+len(r.Memory) == 0 {
+			alone, workloads = append(alone, r.Unchecked[0]), append(workloads, w.Name)
+		}
+		facts := Facts{Honest: placed(r.Honest), Unchecked: placed(r.Unchecked), Memory: placed(r.Memory), Margin: v.Margin()}
 		f := fact.Finding{
 			ID: "fastest/" + w.Name, Kind: fact.KindFastest, Workload: w.Name,
 			Stacks:   append(runview.Names(r.Honest), runview.Names(r.Unchecked)...),
@@ -59,45 +68,66 @@ func Find(v *runview.View) []fact.Finding {
 		f.Facts, f.Title, f.Why = facts, facts.title(f), facts.order()
 		out = append(out, f)
 	}
-	return out
+	return together(out, alone, workloads)
 }
 
-// nameFastest compares the best honest stack with the next ones.
+// together replaces the findings of workloads that have one stack each, all unchecked, by one of all of them: there is
+// nothing to rank, and the same to be said of each.
+func together(findings []fact.Finding, alone []*runview.Cell, workloads []string) []fact.Finding {
+	if len(alone) < 2 {
+		return findings
+	}
+	findings = slices.DeleteFunc(findings, func(f fact.Finding) bool { return slices.Contains(workloads, f.Workload) })
+	names := slices.Compact(slices.Sorted(slices.Values(runview.Names(alone))))
+	facts := Facts{Unchecked: placed(alone)}
+	return append(findings, fact.Finding{
+		ID: "fastest/alone", Kind: fact.KindFastest, Stacks: names, Evidence: runview.Points(alone...),
+		Caveats: runview.MarksOf(alone...), Case: "alone", Facts: facts,
+		Title: fmt.Sprintf("%s of %s had no other stack beside them, and no device counter could be read: their numbers are "+
+			"not ranked, and none is known to be honest", plural.Count(len(workloads), "workload"), plural.And(names)),
+		Why: "A rank takes two stacks under one workload, and device counters show whether memory answered.",
+	})
+}
+
+// nameFastest says what is known of the best honest stack and the others, by multiple comparisons with the best.
 func nameFastest(v *runview.View, f *fact.Finding, facts *Facts, honest []*runview.Cell) {
-	best, others := honest[0], honest[1:]
-	if len(others) == 0 {
+	if len(honest) == 1 {
 		f.Case = "only"
 		return
 	}
-	canTell := false
-	for _, c := range others {
-		e, _ := v.Compare(best, c)
-		canTell = canTell || !e.TooFew
-		if !e.Differs {
-			facts.Level = append(facts.Level, c.Stack.Name)
-		}
-	}
-	next, ok := v.Compare(best, others[0])
+	next, ok := v.Compare(honest[0], honest[1])
 	if ok {
 		f.Effect = &next
 	}
 	prose.RemarkTooFew(f, next)
-	switch {
-	case !canTell:
+	bounds, known := v.Best(honest, stats.Alpha)
+	if !known {
 		f.Case = "cannot tell"
-	case len(facts.Level) > 0:
+		return
+	}
+	for i, c := range honest[1:] {
+		b := bounds[i+1]
+		facts.Honest[i+1].MayBeBest = b.MayBeBest()
+		switch {
+		case bounds[0].WithinMargin() && b.WithinMargin():
+			facts.Level = append(facts.Level, c.Stack.Name)
+		case b.MayBeBest():
+			facts.Open = append(facts.Open, c.Stack.Name)
+		}
+	}
+	switch {
+	case len(facts.Level)+len(facts.Open) > 0:
 		f.Case = "level"
 	default:
 		f.Case = "fastest"
 	}
 }
 
-// placed are cells with what is known of the difference to the first of them.
-func placed(v *runview.View, cells []*runview.Cell) []Placed {
+// placed are cells in their order.
+func placed(cells []*runview.Cell) []Placed {
 	var out []Placed
 	for _, c := range cells {
-		e, _ := v.Compare(cells[0], c)
-		out = append(out, Placed{c.Stack.Name, c.Point.Median, c != cells[0] && c.Honest() && !e.Differs && !e.TooFew})
+		out = append(out, Placed{Stack: c.Stack.Name, IOPS: c.Point.Median})
 	}
 	return out
 }
@@ -112,43 +142,50 @@ func (r Facts) title(f fact.Finding) string {
 	case "only":
 		return fmt.Sprintf("%s is the only honest stack, %s", leads, rate)
 	case "cannot tell":
-		return fmt.Sprintf("%s has the highest median, %s, and so few trials cannot decide whether that is chance", leads, rate)
+		return fmt.Sprintf("%s does most, %s, and so few trials cannot decide whether that is chance", leads, rate)
 	case "level":
-		return fmt.Sprintf("%s leads with %s, and %s %s level with it (~)", leads, rate, plural.And(r.Level),
-			plural.Choose(len(r.Level), "is", "are"))
+		text := fmt.Sprintf("%s leads with %s", leads, rate)
+		if n := len(r.Level); n > 0 {
+			text += fmt.Sprintf(", and %s %s as fast within %s", plural.And(r.Level), plural.Choose(n, "is", "are"),
+				units.Percent(r.Margin))
+		}
+		if len(r.Open) > 0 {
+			text += fmt.Sprintf(", and cannot be distinguished from %s (~)", plural.And(r.Open))
+		}
+		return text
 	case "unchecked":
 		return fmt.Sprintf("%s shows most, %s, but no stack's device counters could be read, so none is known to be honest",
 			leads, rate)
 	}
-	said := fmt.Sprintf("%s is fastest with %s", leads, rate)
+	text := fmt.Sprintf("%s is fastest with %s", leads, rate)
 	if f.Effect != nil {
-		said += fmt.Sprintf(", %s of %s", f.Effect.WithInterval(), f.Effect.Baseline)
+		text += fmt.Sprintf(", %s of %s", f.Effect.WithInterval(), f.Effect.Baseline)
 	}
-	return said
+	return text
 }
 
 // order lists all stacks by what their numbers are worth.
 func (r Facts) order() string {
-	var said []string
+	var sentences []string
 	for _, part := range []struct {
 		words  string
 		stacks []Placed
 	}{
-		{"By median IOPS, ~ where the difference to the first is not significant: ", r.Honest},
+		{"By what each does in the same rounds as the others, with medians of IOPS, ~ where it may be as fast as the first: ", r.Honest},
 		{"Apart, because no device counter could be read: ", r.Unchecked},
 		{"Apart, because memory answered instead of the device: ", r.Memory},
 	} {
-		var all []string
+		var stacks []string
 		for _, p := range part.stacks {
 			mark := ""
-			if p.Level {
+			if p.MayBeBest {
 				mark = "~ "
 			}
-			all = append(all, strings.TrimSpace(p.Stack+" "+mark+units.Rate(p.IOPS)))
+			stacks = append(stacks, strings.TrimSpace(p.Stack+" "+mark+units.Rate(p.IOPS)))
 		}
-		if len(all) > 0 {
-			said = append(said, part.words+strings.Join(all, ", ")+".")
+		if len(stacks) > 0 {
+			sentences = append(sentences, part.words+strings.Join(stacks, ", ")+".")
 		}
 	}
-	return strings.Join(said, " ")
+	return strings.Join(sentences, " ")
 }

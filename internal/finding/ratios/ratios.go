@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units"
 	"plimsoll/internal/units/plural"
@@ -27,7 +27,7 @@ func Section(baseline string, points []fact.Point, findings []fact.Finding) *sec
 	}
 	var rows []row
 	level := 0 // left out: neither published nor different
-	at := func(e fact.Effect, workload string) int {
+	indexOf := func(e fact.Effect, workload string) int {
 		return slices.IndexFunc(rows, func(r row) bool {
 			return r.workload == workload && r.effect.Subject == e.Subject && r.effect.Baseline == e.Baseline &&
 				r.effect.Metric == e.Metric
@@ -38,7 +38,7 @@ func Section(baseline string, points []fact.Point, findings []fact.Finding) *sec
 		if !drawable(*p.Effect) {
 			continue
 		}
-		i := at(*p.Effect, p.Workload)
+		i := indexOf(*p.Effect, p.Workload)
 		if i < 0 {
 			i, rows = len(rows), append(rows, row{effect: *p.Effect, workload: p.Workload})
 		}
@@ -53,7 +53,7 @@ func Section(baseline string, points []fact.Point, findings []fact.Finding) *sec
 		e := f.Effect
 		switch {
 		case e == nil || f.Kind != fact.KindComparison || !drawable(*e) || fromMemory(*e, f.Workload) ||
-			at(*e, f.Workload) >= 0:
+			indexOf(*e, f.Workload) >= 0:
 		case !e.Differs:
 			level++
 		default:
@@ -92,28 +92,28 @@ func Section(baseline string, points []fact.Point, findings []fact.Finding) *sec
 		if e.HasInterval() {
 			interval = fmt.Sprintf("95%% interval %s to %s", units.Exact(e.Low), units.Exact(e.High))
 		}
-		one := section.Ratio{Name: e.Subject, Against: e.Baseline, Of: workloadText(r.workload), Written: e.Written(),
+		ratio := section.Ratio{Name: e.Subject, Against: e.Baseline, Of: workloadText(r.workload), Written: e.Written(),
 			Floor: floors[r.workload], Mark: section.Mark{X: e.Ratio, Low: e.Low, High: e.High,
 				Text: fmt.Sprintf("%s against %s, %s: %s of %s times, %s, %s", e.Subject, e.Baseline, workloadText(r.workload),
 					e.Metric, units.Exact(e.Ratio), interval, e.Tested())}}
 		if !e.Differs {
-			one.Class = section.Unsure
+			ratio.Class = section.Unsure
 			if !e.TooFew {
-				one.Text += ", no significant difference"
+				ratio.Text += ", no significant difference"
 			}
 		}
 		for _, p := range r.published {
 			m := PublishedMark(p, 1)
 			m.Text = fmt.Sprintf("published %s (%s, %s) for %s against %s, %s: %s", p.Published, p.Paper, p.Where, e.Subject,
 				e.Baseline, workloadText(r.workload), p.Verdict)
-			one.Published = append(one.Published, m)
-			one.Written += ", published " + p.Published
-			one.Verdict = string(p.Verdict)
+			ratio.Published = append(ratio.Published, m)
+			ratio.Written += ", published " + p.Published
+			ratio.Verdict = string(p.Verdict)
 			drawn[m.Class] = true
 		}
-		drawn[one.Class] = true
-		drawn[section.Noise] = drawn[section.Noise] || one.Floor > 1
-		f.Ratios = append(f.Ratios, one)
+		drawn[ratio.Class] = true
+		drawn[section.Noise] = drawn[section.Noise] || ratio.Floor > 1
+		f.Ratios = append(f.Ratios, ratio)
 	}
 	s.Figures = []section.Figure{f}
 	s.Keys = []section.Key{{Class: section.Measured, Text: "measured here, with its interval"}}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/section"
@@ -48,12 +48,12 @@ func add(trials []result.Trial) *Facts {
 		if len(t.Phases) == 0 {
 			continue
 		}
-		at := slices.IndexFunc(f.Mixes, func(m Mix) bool { return m.Mix == t.Mix })
-		if at < 0 {
-			at = len(f.Mixes)
+		i := slices.IndexFunc(f.Mixes, func(m Mix) bool { return m.Mix == t.Mix })
+		if i < 0 {
+			i = len(f.Mixes)
 			f.Mixes = append(f.Mixes, Mix{Mix: t.Mix})
 		}
-		m := &f.Mixes[at]
+		m := &f.Mixes[i]
 		m.Trials, f.Trials = m.Trials+1, f.Trials+1
 		m.Phases, f.Phases = sum(m.Phases, t.Phases), sum(f.Phases, t.Phases)
 	}
@@ -65,9 +65,9 @@ func add(trials []result.Trial) *Facts {
 }
 
 // sum adds phases to those so far, in the order of result.PhaseNames.
-func sum(all, more []result.Phase) (out []result.Phase) {
+func sum(phases, added []result.Phase) (out []result.Phase) {
 	for _, name := range result.PhaseNames {
-		spent := result.SecondsOf(all, name) + result.SecondsOf(more, name)
+		spent := result.SecondsOf(phases, name) + result.SecondsOf(added, name)
 		if spent > 0 {
 			out = append(out, result.Phase{Name: name, Seconds: spent})
 		}
@@ -82,25 +82,25 @@ func seconds(phases []result.Phase) (all float64) {
 	return all
 }
 
-// others returns the phases that were not measured, the longest first.
-func (f *Facts) others() []result.Phase {
+// unmeasured returns the phases that were not measured, the longest first.
+func (f *Facts) unmeasured() []result.Phase {
 	others := slices.DeleteFunc(slices.Clone(f.Phases), func(p result.Phase) bool { return p.Name == result.PhaseWindow })
 	slices.SortStableFunc(others, func(a, b result.Phase) int { return int(b.Seconds*1000) - int(a.Seconds*1000) })
 	return others
 }
 
 func (f *Facts) title() string {
-	said := fmt.Sprintf("%s of %s in %s was measured", units.Percent(f.Measured), units.Elapsed(f.Seconds),
+	text := fmt.Sprintf("%s of %s in %s was measured", units.Percent(f.Measured), units.Elapsed(f.Seconds),
 		plural.Count(f.Trials, "trial"))
-	others := f.others()
-	var most []string
-	for _, p := range others[:min(2, len(others))] {
-		most = append(most, fmt.Sprintf("%s took %s", p.Name, units.Percent(p.Seconds/f.Seconds)))
+	unmeasured := f.unmeasured()
+	var longest []string
+	for _, p := range unmeasured[:min(2, len(unmeasured))] {
+		longest = append(longest, fmt.Sprintf("%s took %s", p.Name, units.Percent(p.Seconds/f.Seconds)))
 	}
-	if len(most) == 0 {
-		return said
+	if len(longest) == 0 {
+		return text
 	}
-	return said + "; " + plural.And(most)
+	return text + "; " + plural.And(longest)
 }
 
 func (f *Facts) why() string {
@@ -131,7 +131,7 @@ func (f *Facts) section() *section.Section {
 	bar := section.FillBar{Of: "time", Size: 1, Text: units.Elapsed(f.Seconds)}
 	fill := section.Fill{}
 	window := result.Phase{Name: result.PhaseWindow, Seconds: result.SecondsOf(f.Phases, result.PhaseWindow)}
-	for i, p := range append([]result.Phase{window}, f.others()...) {
+	for i, p := range append([]result.Phase{window}, f.unmeasured()...) {
 		fill.Series = append(fill.Series, string(p.Name))
 		bar.Parts = append(bar.Parts, section.FillPart{Share: p.Seconds / f.Seconds, Series: i,
 			Text: fmt.Sprintf("%s: %s, %s", p.Name, units.Elapsed(p.Seconds), units.Percent(p.Seconds/f.Seconds))})
@@ -166,14 +166,14 @@ func (f *Facts) mixes() section.Table {
 		t.Columns = append(t.Columns, section.Column{Head: string(p.Name), Drop: dropped(p.Name, len(f.Phases)-i)})
 	}
 	for _, m := range f.Mixes {
-		each := func(spent float64) section.Cell {
+		perTrial := func(spent float64) section.Cell {
 			return section.Text(fmt.Sprintf("%.1f", spent/float64(m.Trials)))
 		}
 		row := section.Row{Cells: []section.Cell{
-			section.Text(m.Mix), section.Count.Cell(float64(m.Trials)), each(seconds(m.Phases)),
+			section.Text(m.Mix), section.Count.Cell(float64(m.Trials)), perTrial(seconds(m.Phases)),
 		}}
 		for _, p := range f.Phases {
-			row.Cells = append(row.Cells, each(result.SecondsOf(m.Phases, p.Name)))
+			row.Cells = append(row.Cells, perTrial(result.SecondsOf(m.Phases, p.Name)))
 		}
 		t.Rows = append(t.Rows, row)
 	}

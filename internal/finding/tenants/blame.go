@@ -1,7 +1,7 @@
 package tenants
 
 import (
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/runview"
 )
 
@@ -15,7 +15,7 @@ const (
 // blame names for want of what a tenant is slower than alone, what explains most first: memory
 // that others took comes before the device, which only serves again what does not fit; and what
 // is at its limit before what is waited for.
-func (t tenancy) blame(s Share, all []Share, uses []fact.Use) (out []Blame) {
+func (t tenancy) blame(s Share, shares []Share, uses []fact.Use) (out []Blame) {
 	alone := *s.UseAlone
 	point := func(u Usage) fact.ScalingPoint {
 		return fact.ScalingPoint{DeviceReads: u.DeviceReads, CacheBytes: u.CacheBytes}
@@ -25,7 +25,7 @@ func (t tenancy) blame(s Share, all []Share, uses []fact.Use) (out []Blame) {
 	case runview.Outgrown(point(s.Use), point(alone)):
 		memory = true
 		out = append(out, Blame{Resource: fact.Memory, How: BlameTaken,
-			By: mostOf(s, all, func(o Share) float64 { return o.Use.CacheBytes })})
+			By: mostOf(s, shares, func(o Share) float64 { return o.Use.CacheBytes })})
 	case waitsFor(s.Use.MemoryPressure, alone.MemoryPressure):
 		memory = true
 		out = append(out, Blame{Resource: fact.Memory, How: BlameWaits})
@@ -36,12 +36,12 @@ func (t tenancy) blame(s Share, all []Share, uses []fact.Use) (out []Blame) {
 			continue
 		}
 		limited = true
-		out = append(out, Blame{Resource: u.Resource, How: BlameLimit, Use: &u, By: usesMost(s, all, u.Resource)})
+		out = append(out, Blame{Resource: u.Resource, How: BlameLimit, Use: &u, By: usesMost(s, shares, u.Resource)})
 	}
 	switch {
 	case memory || limited:
 	case waitsFor(s.Use.CPUPressure, alone.CPUPressure) && s.Use.CPUPressure >= s.Use.IOPressure:
-		out = append(out, Blame{Resource: fact.Processors, How: BlameWaits, By: usesMost(s, all, fact.Processors)})
+		out = append(out, Blame{Resource: fact.Processors, How: BlameWaits, By: usesMost(s, shares, fact.Processors)})
 	case waitsFor(s.Use.IOPressure, alone.IOPressure):
 		out = append(out, Blame{Resource: fact.Device, How: BlameWaits})
 	}
@@ -52,8 +52,8 @@ func waitsFor(now, alone float64) bool { return now >= leastWait && now >= waits
 
 // needs reports whether a tenant uses a resource at all: what it does not use it does not lack,
 // however full that is.
-func needs(s Share, of fact.Resource) bool {
-	switch of {
+func needs(s Share, resource fact.Resource) bool {
+	switch resource {
 	case fact.Reads, fact.ReadBytes:
 		return s.Use.DeviceReads > runview.FewReads
 	case fact.Writes, fact.WriteBytes:
@@ -65,9 +65,9 @@ func needs(s Share, of fact.Resource) bool {
 }
 
 // usesMost is the other tenant that has most of a resource; "" where that is not known.
-func usesMost(s Share, all []Share, of fact.Resource) string {
-	return mostOf(s, all, func(o Share) float64 {
-		switch of {
+func usesMost(s Share, shares []Share, resource fact.Resource) string {
+	return mostOf(s, shares, func(o Share) float64 {
+		switch resource {
 		case fact.Processors:
 			return o.Use.CPUs
 		case fact.Reads, fact.ReadBytes:
@@ -79,12 +79,12 @@ func usesMost(s Share, all []Share, of fact.Resource) string {
 	})
 }
 
-// mostOf is the other tenant all instances of which have most of something.
-func mostOf(s Share, all []Share, of func(Share) float64) (tenant string) {
-	most := 0.0
-	for _, o := range all {
-		if has := of(o) * float64(o.Count); o.Tenant != s.Tenant && has > most {
-			most, tenant = has, o.Tenant
+// mostOf returns the other tenant whose instances together have most of a quantity.
+func mostOf(s Share, shares []Share, quantity func(Share) float64) (tenant string) {
+	highest := 0.0
+	for _, o := range shares {
+		if has := quantity(o) * float64(o.Count); o.Tenant != s.Tenant && has > highest {
+			highest, tenant = has, o.Tenant
 		}
 	}
 	return tenant

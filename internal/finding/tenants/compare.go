@@ -3,8 +3,8 @@ package tenants
 import (
 	"slices"
 
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
@@ -34,7 +34,7 @@ func (t tenancy) facts() Tenants {
 			effects = append(effects, &s.Rate, s.P99)
 		}
 	}
-	runview.AdjustTogether(effects)
+	t.View.AdjustTogether(effects)
 	for i, m := range t.Mixes {
 		t.conclude(&f.Mixes[i], m)
 	}
@@ -45,19 +45,19 @@ func (t tenancy) facts() Tenants {
 func (t tenancy) mix(m result.Mix) Mix {
 	c := t.Cell(m.Name)
 	f := Mix{Mix: m.Name, BringUps: c.Point.N}
-	for i, of := range m.Tenants {
-		s := Share{Mix: m.Name, Tenant: of.Name, Workload: of.Workload, Count: of.Count}
+	for i, tenant := range m.Tenants {
+		s := Share{Mix: m.Name, Tenant: tenant.Name, Workload: tenant.Workload, Count: tenant.Count}
 		for j, other := range m.Tenants {
 			if j != i {
 				s.Beside = append(s.Beside, Beside{Tenant: other.Name, Workload: other.Workload, Count: other.Count})
 			}
 		}
-		s.Use = useOf(c, of)
-		s.Each, _ = c.Median(eachRate(of))
-		s.P99NS = tailOf(c, of).Median()
-		alone, cell := t.Alone(of)
+		s.Use = useOf(c, tenant)
+		s.Each, _ = c.Median(eachRate(tenant))
+		s.P99NS = tailOf(c, tenant).Median()
+		alone, cell := t.Alone(tenant)
 		if cell != nil {
-			t.against(&s, c, of, alone, cell)
+			t.against(&s, c, tenant, alone, cell)
 		}
 		f.Tenants = append(f.Tenants, s)
 	}
@@ -66,19 +66,20 @@ func (t tenancy) mix(m result.Mix) Mix {
 	return f
 }
 
-func (t tenancy) against(s *Share, c *runview.Cell, of result.Tenant, alone result.Mix, cell *runview.Cell) {
+func (t tenancy) against(s *Share, c *runview.Cell, tenant result.Tenant, alone result.Mix, cell *runview.Cell) {
 	other := alone.Tenants[0]
 	s.Alone, s.AloneCount = alone.Name, other.Count
-	s.Rate, _ = t.View.Effect(runview.IOPS, s.Mix, alone.Name, runview.Take(c.Trials, eachRate(of)), runview.Take(cell.Trials, eachRate(other)))
+	s.Rate, _ = t.View.Effect(runview.IOPS, s.Mix, alone.Name, runview.Take(c.Trials, eachRate(tenant)),
+		runview.Take(cell.Trials, eachRate(other)))
 	s.EachAlone, _ = cell.Median(eachRate(other))
-	s.P99Alone = tailOf(cell, other).Median()
-	p99, ok := t.View.Effect("p99", s.Mix, alone.Name, tailOf(c, of), tailOf(cell, other))
+	s.P99AloneNS = tailOf(cell, other).Median()
+	p99, ok := t.View.Effect("p99", s.Mix, alone.Name, tailOf(c, tenant), tailOf(cell, other))
 	if ok {
 		s.P99 = &p99
 	}
 	use := useOf(cell, other)
 	for _, d := range devicePerOperation {
-		*d.of(&use), _ = cell.Median(func(t *result.Trial) (float64, bool) {
+		*d.counter(&use), _ = cell.Median(func(t *result.Trial) (float64, bool) {
 			rate, ok := runview.DeviceRate(t, d.counted)
 			return rate / t.Measured().IOPS(), ok && t.Measured().IOPS() > 0
 		})
@@ -99,22 +100,22 @@ func tailOf(c *runview.Cell, of result.Tenant) runview.Sample {
 }
 
 // useOf is what an instance of a tenant used, on average: the median of setups.
-func useOf(c *runview.Cell, of result.Tenant) Usage {
-	median := func(what func(*result.Usage) float64) float64 {
+func useOf(c *runview.Cell, tenant result.Tenant) Usage {
+	median := func(quantity func(*result.Usage) float64) float64 {
 		value, _ := c.Median(func(t *result.Trial) (sum float64, ok bool) {
-			n, all := 0, 0
+			counted, instances := 0, 0
 			for _, in := range t.Instances {
-				if in.Tenant != of.Name {
+				if in.Tenant != tenant.Name {
 					continue
 				}
-				all++
+				instances++
 				if in.Usage != nil {
-					sum += what(in.Usage)
-					n++
+					sum += quantity(in.Usage)
+					counted++
 				}
 			}
-			// Of what was measured elsewhere, one stands for all.
-			return sum / float64(n) * float64(all) / float64(of.Count), n > 0
+			// If some instances ran on another host, those that were measured count for all of the tenant.
+			return sum / float64(counted) * float64(instances) / float64(tenant.Count), counted > 0
 		})
 		if !runview.Finite(value) {
 			return 0
@@ -133,7 +134,7 @@ func useOf(c *runview.Cell, of result.Tenant) Usage {
 // devicePerOperation are what the device does for each operation of a tenant.
 var devicePerOperation = []struct {
 	counted func(result.DeviceCounter) uint64
-	of      func(*Usage) *float64
+	counter func(*Usage) *float64
 }{
 	{func(d result.DeviceCounter) uint64 { return d.Reads }, func(u *Usage) *float64 { return &u.DeviceReads }},
 	{func(d result.DeviceCounter) uint64 { return d.Writes }, func(u *Usage) *float64 { return &u.DeviceWrites }},
@@ -149,16 +150,16 @@ func (t tenancy) shareDevice(c *runview.Cell, shares []Share) {
 		}
 	}
 	for _, d := range devicePerOperation {
-		all, known := c.Median(func(t *result.Trial) (float64, bool) { return runview.DeviceRate(t, d.counted) })
+		total, known := c.Median(func(t *result.Trial) (float64, bool) { return runview.DeviceRate(t, d.counted) })
 		for i := range shares {
-			left := all
+			left := total
 			for j, other := range shares {
 				if j != i {
-					left -= *d.of(other.UseAlone) * other.Each * float64(other.Count)
+					left -= *d.counter(other.UseAlone) * other.Each * float64(other.Count)
 				}
 			}
 			if done := shares[i].Each * float64(shares[i].Count); known && done > 0 {
-				*d.of(&shares[i].Use) = max(0, left) / done
+				*d.counter(&shares[i].Use) = max(0, left) / done
 			}
 		}
 	}
@@ -168,12 +169,12 @@ func (t tenancy) shareDevice(c *runview.Cell, shares []Share) {
 // all were in, alone too. nil where there is none.
 func (t tenancy) fairness(c *runview.Cell, m result.Mix) *fact.Estimate {
 	slow := map[int][]float64{} // by block, of the tenants so far
-	for i, of := range m.Tenants {
-		alone, cell := t.Alone(of)
+	for i, tenant := range m.Tenants {
+		alone, cell := t.Alone(tenant)
 		if cell == nil {
 			return nil
 		}
-		together := runview.Take(c.Trials, eachRate(of))
+		together := runview.Take(c.Trials, eachRate(tenant))
 		apart := runview.Take(cell.Trials, eachRate(alone.Tenants[0]))
 		if !together.Nested() || !apart.Nested() {
 			return nil

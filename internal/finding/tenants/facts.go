@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/runview"
 )
 
@@ -19,7 +19,7 @@ type Facts struct {
 	noisy   []Share  // those of which it cannot be told whether they lose any
 	open    bool     // some have too few setups
 	paired  int      // the fewest of those that they share with their own trials alone; 0 where none is shared
-	few     int      // setups of the mix that has fewest
+	fewest  int      // setups of the mix that has fewest
 	unknown []string // workloads that were not measured alone
 }
 
@@ -27,18 +27,18 @@ type Facts struct {
 func (f *Facts) Known() bool { return len(f.Tenants.known()) > 0 }
 
 func factsOf(t Tenants) *Facts {
-	told := &Facts{Tenants: t}
+	facts := &Facts{Tenants: t}
 	for i, m := range t.Mixes {
-		if i == 0 || m.BringUps < told.few {
-			told.few = m.BringUps
+		if i == 0 || m.BringUps < facts.fewest {
+			facts.fewest = m.BringUps
 		}
 		for _, s := range m.Tenants {
-			told.sort(s)
+			facts.sort(s)
 		}
 	}
-	slices.SortStableFunc(told.lose, func(a, b Share) int { return cmp.Compare(a.Rate.Ratio, b.Rate.Ratio) })
-	slices.SortStableFunc(told.wait, func(a, b Share) int { return cmp.Compare(b.P99.Ratio, a.P99.Ratio) })
-	return told
+	slices.SortStableFunc(facts.lose, func(a, b Share) int { return cmp.Compare(a.Rate.Ratio, b.Rate.Ratio) })
+	slices.SortStableFunc(facts.wait, func(a, b Share) int { return cmp.Compare(b.P99.Ratio, a.P99.Ratio) })
+	return facts
 }
 
 func (f *Facts) sort(s Share) {
@@ -67,7 +67,7 @@ func (f *Facts) sort(s Share) {
 type Tenants struct {
 	Stack    string `json:"stack,omitempty"`    // "" for mixes that name their own
 	Host     string `json:"host,omitempty"`     // the scaled-down host, for people; "" for the host itself
-	Imported bool   `json:"imported,omitempty"` // it was measured elsewhere, and Host is that host
+	Imported bool   `json:"imported,omitempty"` // it was imported, and Host is that host
 	Mixes    []Mix  `json:"mixes"`              // of several tenants, in the order of the experiment
 }
 
@@ -100,7 +100,7 @@ type Share struct {
 	Each       float64      `json:"each"`                  // operations a second of an instance on average: the median of setups
 	EachAlone  float64      `json:"each_alone"`
 	P99NS      float64      `json:"p99_ns,omitempty"`
-	P99Alone   float64      `json:"p99_alone_ns,omitempty"`
+	P99AloneNS float64      `json:"p99_alone_ns,omitempty"`
 
 	Loses bool    `json:"loses"` // throughput, significantly, and enough to matter
 	Open  bool    `json:"open"`  // it may lose much of it, and may lose nothing: trials differ by too much
@@ -132,7 +132,7 @@ type Usage struct {
 	MemoryPressure float64 `json:"memory_pressure"` // for memory
 }
 
-// Blame is a resource for want of which a tenant is slower than alone.
+// Blame is a resource whose shortage makes a tenant slower than alone.
 type Blame struct {
 	Resource fact.Resource `json:"resource"`
 	How      BlameKind     `json:"how"`

@@ -1,8 +1,9 @@
 package tenants
 
 import (
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/section"
 	"plimsoll/internal/stats"
@@ -23,10 +24,10 @@ func Find(v *runview.View) (out []fact.Finding) {
 }
 
 func find(t runview.Tenancy) (fact.Finding, *Facts) {
-	told := factsOf(tenancy{t}.facts())
+	facts := factsOf(tenancy{t}.facts())
 	f := fact.Finding{
-		ID: "tenants/" + t.Stack.Name, Case: "tenants", Kind: fact.KindScaling, Facts: told,
-		Title: told.whoSuffers(), Why: told.each(), Section: told.section(), Stacks: t.Stack.Names(),
+		ID: "tenants/" + t.Stack.Name, Case: "tenants", Kind: fact.KindScaling, Facts: facts,
+		Title: facts.whoSuffers(), Why: facts.details(), Section: facts.section(), Stacks: t.Stack.Names(),
 	}
 	if host := runview.HostText(t.Host); host != "" {
 		f.ID += "/" + host
@@ -42,33 +43,42 @@ func find(t runview.Tenancy) (fact.Finding, *Facts) {
 			f.Section.Remarks = append(f.Section.Remarks, section.Remark{Text: prose.Capital(unseen) + ".", Warn: true})
 		}
 	}
-	return f, told
+	return f, facts
 }
 
 // Verdict draws the verdict of a run that asks what tenants do to each other: on one stack and host, of
 // mixes of several tenants, and of these alone; on a host that was quiet or not. ok is false for any other
 // run.
-func Verdict(v *runview.View, quiet bool) (f fact.Finding, told *Facts, ok bool) {
-	all := v.Tenancies()
-	if len(all) != 1 {
+func Verdict(v *runview.View, quiet bool) (f fact.Finding, facts *Facts, ok bool) {
+	tenancies := v.Tenancies()
+	if len(tenancies) != 1 {
 		return f, nil, false
 	}
 	for _, c := range v.All() {
-		if c.Stack != all[0].Stack || !v.Sharing(c.Workload.Name) {
+		if c.Stack != tenancies[0].Stack || !v.Sharing(c.Workload.Name) {
 			return f, nil, false
 		}
 	}
-	f, told = find(all[0])
-	f.ID, f.Case, f.Kind, f.Section = "recommendation", "shared", fact.KindRecommendation, nil
-	f.Recommendation = &fact.Recommendation{Confidence: told.confidence(quiet)}
-	f.Title = told.verdict(f.Recommendation.Confidence)
-	return f, told, true
+	f, facts = find(tenancies[0])
+	f.ID, f.Case, f.Kind, f.Section = "recommendation", "tenants", fact.KindRecommendation, nil
+	f.Recommendation = &fact.Recommendation{Confidence: facts.confidence(quiet)}
+	f.Title = facts.verdict(f.Recommendation.Confidence)
+	return f, facts, true
+}
+
+// Next returns what is open of what tenants do to each other; nothing where that is not known of any.
+func (f *Facts) Next(_ *result.Run, c fact.Confidence) fact.Next {
+	next := fact.MoreSetups(c)
+	if !f.Known() {
+		next.Open = ""
+	}
+	return next
 }
 
 // confidence is how sure it is what tenants do to each other.
 func (f *Facts) confidence(quiet bool) fact.Confidence {
 	switch {
-	case f.few < stats.FewestPairs || !f.Known(), len(f.lose)+len(f.wait) == 0 && len(f.noisy) > 0:
+	case f.fewest < stats.FewestPairs || !f.Known(), len(f.lose)+len(f.wait) == 0 && len(f.noisy) > 0:
 		return fact.TooEarly
 	case f.open || len(f.noisy) > 0 || len(f.unknown) > 0 || !quiet:
 		return fact.Likely

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
 	"plimsoll/internal/section"
@@ -47,24 +47,24 @@ func (f *Facts) section() *section.Section {
 }
 
 // heat has a row for each tenant, and a column for what some are beside.
-func (t *Tenants) heat(caption string, of func(Share) section.HeatCell) section.Heat {
+func (t *Tenants) heat(caption string, value func(Share) section.HeatCell) section.Heat {
 	m := section.Heat{Caption: caption, Corner: "beside"}
 	for _, mix := range t.known() {
 		for _, s := range mix.Tenants {
-			if !slices.Contains(m.Columns, s.others()) {
-				m.Columns = append(m.Columns, s.others())
+			if !slices.Contains(m.Columns, s.neighbors()) {
+				m.Columns = append(m.Columns, s.neighbors())
 			}
 		}
 	}
 	for _, mix := range t.known() {
 		for _, s := range mix.Tenants {
-			name := many(s.Tenant, s.Count)
-			at := slices.IndexFunc(m.Rows, func(r section.HeatRow) bool { return r.Name == name })
-			if at < 0 {
-				at = len(m.Rows)
+			name := withCount(s.Tenant, s.Count)
+			i := slices.IndexFunc(m.Rows, func(r section.HeatRow) bool { return r.Name == name })
+			if i < 0 {
+				i = len(m.Rows)
 				m.Rows = append(m.Rows, section.HeatRow{Name: name, Cells: make([]section.HeatCell, len(m.Columns))})
 			}
-			m.Rows[at].Cells[slices.Index(m.Columns, s.others())] = of(s)
+			m.Rows[i].Cells[slices.Index(m.Columns, s.neighbors())] = value(s)
 		}
 	}
 	return m
@@ -94,14 +94,15 @@ func (s Share) longer() section.HeatCell {
 	return s.cell("p99", *s.P99, section.Times.Format(s.P99.Ratio), level)
 }
 
-func (s Share) cell(what string, e fact.Effect, text string, level int) section.HeatCell {
+func (s Share) cell(quantity string, e fact.Effect, text string, level int) section.HeatCell {
 	switch {
 	case e.TooFew:
 		text, level = "too few", 0
 	case !e.Differs:
 		text, level = "~", 0
 	}
-	title := fmt.Sprintf("%s of %s beside %s, against alone: %s", what, many(s.Tenant, s.Count), s.others(), e.Written())
+	title := fmt.Sprintf("%s of %s beside %s, against alone: %s", quantity, withCount(s.Tenant, s.Count), s.neighbors(),
+		e.Written())
 	return section.HeatCell{Text: text, Level: level, Title: title}
 }
 
@@ -130,8 +131,8 @@ func (t *Tenants) table() section.Table {
 			rate, interval := s.Rate.Cells()
 			p99, ofP99 := s.P99.Cells()
 			table.Rows = append(table.Rows, section.Row{Stack: t.Stack, Warn: s.Known() && (s.Loses || s.Waits), Cells: []section.Cell{
-				section.Text(many(s.Tenant, s.Count)), section.Text(s.others()), section.Count.Positive(s.EachAlone),
-				section.Count.Cell(s.Each), rate, interval, p99, ofP99, section.Latency.Positive(s.P99Alone),
+				section.Text(withCount(s.Tenant, s.Count)), section.Text(s.neighbors()), section.Count.Positive(s.EachAlone),
+				section.Count.Cell(s.Each), rate, interval, p99, ofP99, section.Latency.Positive(s.P99AloneNS),
 				section.Latency.Positive(s.P99NS), fair, section.Text(s.want())}})
 		}
 	}

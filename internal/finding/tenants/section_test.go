@@ -30,7 +30,7 @@ func TestSection(t *testing.T) {
 		t.Errorf("columns are %s", got)
 	}
 	for _, want := range []struct {
-		of          section.Heat
+		heat        section.Heat
 		row, column int
 		text        string
 		level       int
@@ -38,8 +38,8 @@ func TestSection(t *testing.T) {
 		{kept, 0, 0, "99%", 0}, {kept, 0, 2, "40%", 3}, {kept, 2, 1, "90%", 1}, {kept, 1, 0, "", 0},
 		{longer, 0, 0, "8.6x", 3}, {longer, 0, 2, "57x", 5},
 	} {
-		if c := want.of.Rows[want.row].Cells[want.column]; c.Text != want.text || c.Level != want.level {
-			t.Errorf("%s, row %d, column %d: %+v, want %q of level %d", want.of.Caption, want.row, want.column, c, want.text,
+		if c := want.heat.Rows[want.row].Cells[want.column]; c.Text != want.text || c.Level != want.level {
+			t.Errorf("%s, row %d, column %d: %+v, want %q of level %d", want.heat.Caption, want.row, want.column, c, want.text,
 				want.level)
 		}
 	}

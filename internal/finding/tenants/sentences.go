@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
@@ -24,11 +24,12 @@ func (f *Facts) early() string {
 	switch {
 	case !f.Known():
 		return fmt.Sprintf("none of %s was measured alone under the same limits: add a mix of each alone", plural.And(f.unknown))
-	case f.open && f.few >= stats.FewestPairs:
+	case f.open && f.fewest >= stats.FewestPairs:
 		return fmt.Sprintf("it takes %d setups beside each other and alone in the same rounds to separate effects from chance, and some "+
 			"have only %d", stats.FewestPairs, f.paired)
 	case f.open:
-		return fmt.Sprintf("it takes %d setups to separate effects from chance, and some have only %d", stats.FewestPairs, f.few)
+		return fmt.Sprintf("it takes %d setups to separate effects from chance, and some have only %d", stats.FewestPairs,
+			f.fewest)
 	}
 	return "trials differ too much to decide"
 }
@@ -40,38 +41,52 @@ func (f *Facts) whoSuffers() string {
 		return "what tenants lose beside each other is not known: " + f.early()
 	case len(f.lose) > 0:
 		first := f.lose[0]
-		said := fmt.Sprintf("%s keeps %s of its throughput beside %s", first.Tenant, units.Percent(first.Rate.Ratio), first.others()) +
+		text := fmt.Sprintf("%s keeps %s of its throughput beside %s", first.Tenant, units.Percent(first.Rate.Ratio),
+			first.neighbors()) +
 			first.since()
 		if also := f.lose[1:min(3, len(f.lose))]; len(also) > 0 {
-			said += "; " + plural.List(also, func(s Share) string {
-				return fmt.Sprintf("%s %s beside %s", s.Tenant, units.Percent(s.Rate.Ratio), s.others())
+			text += "; " + plural.List(also, func(s Share) string {
+				return fmt.Sprintf("%s %s beside %s", s.Tenant, units.Percent(s.Rate.Ratio), s.neighbors())
 			})
 		}
 		if len(f.wait) > 0 {
-			said += "; p99 of " + f.wait[0].waits()
+			text += "; p99 of " + f.wait[0].waits()
 		}
-		return said
+		return text
 	case len(f.wait) > 0 && len(f.noisy) > 0:
 		return "whether a tenant loses throughput is not known, and p99 of " + f.wait[0].waits() + f.wait[0].since()
 	case len(f.wait) > 0:
-		return "no tenant loses throughput, and p99 of " + f.wait[0].waits() + f.wait[0].since()
+		return f.noneLoses() + ", and p99 of " + f.wait[0].waits() + f.wait[0].since()
 	case f.open || len(f.noisy) > 0:
 		return f.early()
 	}
-	return "no tenant loses throughput beside the others, or waits longer"
+	return f.noneLoses() + " beside the others, and none is known to wait longer"
+}
+
+// noneLoses says how little each tenant loses.
+func (f *Facts) noneLoses() string {
+	highest := 0.0
+	for _, m := range f.Tenants.Mixes {
+		for _, s := range m.Tenants {
+			if s.Known() {
+				highest = max(highest, s.Rate.MayLose())
+			}
+		}
+	}
+	return fmt.Sprintf("no tenant loses more than %s of its throughput", prose.AtMost(highest))
 }
 
 func (s Share) waits() string {
-	return fmt.Sprintf("%s is %s times as long beside %s", s.Tenant, units.Times(s.P99.Ratio), s.others())
+	return fmt.Sprintf("%s is %s times as long beside %s", s.Tenant, units.Times(s.P99.Ratio), s.neighbors())
 }
 
-// others are those that a tenant is beside.
-func (s Share) others() string {
-	return plural.List(s.Beside, func(b Beside) string { return many(b.Tenant, b.Count) })
+// neighbors names the tenants that run together with a tenant.
+func (s Share) neighbors() string {
+	return plural.List(s.Beside, func(b Beside) string { return withCount(b.Tenant, b.Count) })
 }
 
-// many names a tenant with its instances, where there are several.
-func many(tenant string, count int) string {
+// withCount names a tenant, with the number of its instances if there are several.
+func withCount(tenant string, count int) string {
 	if count > 1 {
 		return fmt.Sprintf("%d x %s", count, tenant)
 	}
@@ -107,8 +122,8 @@ func (b Blame) since() string {
 }
 
 // limit names what all share.
-func limit(of fact.Resource) string {
-	switch of {
+func limit(resource fact.Resource) string {
+	switch resource {
 	case fact.Processors:
 		return "what processors there are"
 	case fact.Memory:
@@ -121,14 +136,14 @@ func limit(of fact.Resource) string {
 	return "the device"
 }
 
-// each has a line for each mix.
-func (f *Facts) each() string {
+// details has a line for each mix.
+func (f *Facts) details() string {
 	var lines []string
 	if f.Tenants.Host != "" {
 		lines = append(lines, prose.Inside(f.Tenants.Host, f.Tenants.Imported))
 	}
 	for _, m := range f.Tenants.Mixes {
-		if said := m.said(); said != "" {
+		if said := m.sentence(); said != "" {
 			lines = append(lines, said)
 		}
 	}
@@ -139,43 +154,43 @@ func (f *Facts) each() string {
 	return strings.Join(lines, "\n")
 }
 
-// said is what each tenant of a mix keeps, and why it is slower.
-func (m Mix) said() string {
-	var keep, all []string
+// sentence says what each tenant of a mix keeps of its throughput, and why it is slower.
+func (m Mix) sentence() string {
+	var keep, sentences []string
 	for _, s := range m.Tenants {
 		if s.Known() {
 			keep = append(keep, s.keeps())
 		}
 	}
 	if len(keep) > 0 {
-		all = append(all, m.Mix+": "+strings.Join(keep, "; ")+".")
+		sentences = append(sentences, m.Mix+": "+strings.Join(keep, "; ")+".")
 	}
 	if m.Fair != nil {
-		all = append(all, fmt.Sprintf("Jain's index over the slowdowns is %s.", units.Digits(m.Fair.Median)))
+		sentences = append(sentences, fmt.Sprintf("Jain's index over the slowdowns is %s.", units.Digits(m.Fair.Median)))
 	}
 	for _, s := range m.Tenants {
 		if len(s.Blame) > 0 {
-			all = append(all, fmt.Sprintf("%s is slower %s.", s.Tenant, s.Blame[0].since()))
+			sentences = append(sentences, fmt.Sprintf("%s is slower %s.", s.Tenant, s.Blame[0].since()))
 		}
 	}
-	return strings.Join(all, " ")
+	return strings.Join(sentences, " ")
 }
 
 // keeps is what a tenant keeps of its throughput, and how much longer it waits.
 func (s Share) keeps() string {
-	said := s.Tenant
+	text := s.Tenant
 	switch {
 	case s.Rate.TooFew:
-		said += " has too few setups"
+		text += " has too few setups"
 	case s.Open:
-		said += " may lose throughput, or may not"
+		text += " may lose throughput, or may not"
 	case !s.Loses:
-		said += " keeps its throughput"
+		text += fmt.Sprintf(" loses at most %s of its throughput", prose.AtMost(s.Rate.MayLose()))
 	default:
-		said += " keeps " + prose.Within(s.Rate, units.Percent)
+		text += " keeps " + prose.Within(s.Rate, units.Percent)
 	}
 	if s.Waits {
-		said += fmt.Sprintf(", and waits %s times as long", units.Times(s.P99.Ratio))
+		text += fmt.Sprintf(", and waits %s times as long", units.Times(s.P99.Ratio))
 	}
-	return said
+	return text
 }

@@ -30,18 +30,18 @@ const (
 
 // eachInstance returns figures of the instances of a trial one by one: a row for each metric. Of many there
 // are the slowest, the median and the fastest.
-func eachInstance(t *result.Trial, all []result.Series, begun time.Time) (rows []section.FigureRow) {
+func eachInstance(t *result.Trial, sampled []result.Series, begun time.Time) (rows []section.FigureRow) {
 	if len(t.Instances) < 2 {
 		return nil
 	}
-	drawn, which := representatives(t)
+	drawn, selection := representatives(t)
 	for _, m := range eachMetrics {
-		row := section.FigureRow{Title: m.title + which}
+		row := section.FigureRow{Title: m.title + selection}
 		var lines []sampledLine
 		for _, in := range drawn {
-			lines = append(lines, m.lineOf(t, all, in)...)
+			lines = append(lines, m.lineOf(t, sampled, in)...)
 		}
-		if len(lines) != len(drawn) || slices.Contains(m.metrics, "io.read_bytes") && countedTogether(t, all) {
+		if len(lines) != len(drawn) || slices.Contains(m.metrics, "io.read_bytes") && countedTogether(t, sampled) {
 			continue // it was not sampled of each
 		}
 		longest, high := spanOf(lines, begun), 0.0
@@ -80,7 +80,7 @@ func outcome(in result.Instance) string {
 
 // representatives are the instances of a trial, or of many the slowest, the median and the
 // fastest; which says so.
-func representatives(t *result.Trial) (drawn []result.Instance, which string) {
+func representatives(t *result.Trial) (drawn []result.Instance, selection string) {
 	if len(t.Instances) <= mostSampledLines {
 		return t.Instances, " of each instance"
 	}
@@ -103,9 +103,9 @@ const mostCounted = 1.2
 
 // countedTogether reports whether the kernel counted the reads of all instances in one group,
 // of which each then tells the same: all together they would have read more than there was.
-func countedTogether(t *result.Trial, all []result.Series) bool {
+func countedTogether(t *result.Trial, sampled []result.Series) bool {
 	read := map[string]float64{}
-	for _, s := range all {
+	for _, s := range sampled {
 		if s.Metric != "io.read_bytes" {
 			continue
 		}
@@ -124,8 +124,8 @@ func countedTogether(t *result.Trial, all []result.Series) bool {
 }
 
 // lineOf is the metric of one instance, its parts added up; none where it was not sampled.
-func (m sampledMetric) lineOf(t *result.Trial, all []result.Series, in result.Instance) (lines []sampledLine) {
-	for _, s := range all {
+func (m sampledMetric) lineOf(t *result.Trial, sampled []result.Series, in result.Instance) (lines []sampledLine) {
+	for _, s := range sampled {
 		if s.Instance == in.Index && slices.Contains(m.sources, s.Source) && slices.Contains(m.metrics, s.Metric) {
 			lines = addLine(lines, sampledLine{name: instanceName(t, in.Index), start: s.Start, step: s.Step, values: s.Values})
 		}
@@ -150,11 +150,11 @@ func (m sampledMetric) draw(t *result.Trial, lines []sampledLine, begun time.Tim
 	for _, l := range lines {
 		step = l.step.Seconds()
 	}
-	each := int(math.Ceil(longest / step / mostSampledValues))
-	if each > 1 {
-		f.Each = each
+	perValue := int(math.Ceil(longest / step / mostSampledValues))
+	if perValue > 1 {
+		f.Each = perValue
 	}
-	stretch := step * float64(each)
+	stretch := step * float64(perValue)
 	for x := stretch; x < longest+stretch/2; x += stretch {
 		f.Along = append(f.Along, x)
 	}

@@ -37,7 +37,7 @@ func Rounds(run *result.Run) *section.Section {
 			return nil
 		}
 		s.Title, s.Note, s.Keys = "Written before measuring",
-			"No rounds of the workload were asked for, so that nothing shows whether the devices were steady.", nil
+			"The workload was not asked for in rounds, so it is not known whether the devices were steady.", nil
 	}
 	if written != "" {
 		s.Note = written + " " + s.Note
@@ -185,12 +185,12 @@ func ratesFigure(trials []result.Trial) section.Figure {
 	}
 	for i, t := range trials {
 		c := section.Series{Name: fmt.Sprintf("trial %d", t.Seq), Faint: i > 0}
-		each := max(int(math.Round(step/t.Rates.IntervalSeconds)), 1)
-		if each > 1 {
-			f.Each = max(f.Each, each)
+		perValue := max(int(math.Round(step/t.Rates.IntervalSeconds)), 1)
+		if perValue > 1 {
+			f.Each = max(f.Each, perValue)
 		}
-		for samples := range slices.Chunk(t.Rates.IOPS, each) {
-			if len(samples) < each && len(c.Curve) > 0 {
+		for samples := range slices.Chunk(t.Rates.IOPS, perValue) {
+			if len(samples) < perValue && len(c.Curve) > 0 {
 				break // a mean of fewer would scatter more
 			}
 			c.Curve = append(c.Curve, shown(samples))

@@ -72,9 +72,9 @@ func Sampled(run *result.Run, place func(stack string) int, read func(trial int)
 		Note: prose.MeasuredIn(run, "What was sampled once a second in the last trial of each point. "+
 			"plimsoll export --series has all trials and all metrics."),
 	}
-	most, left := mostSampledMixes, 0
+	limit, left := mostSampledMixes, 0
 	if len(run.Mixes) == 0 {
-		most = mostSampledAlone
+		limit = mostSampledAlone
 	}
 	remark := func(format string, about ...any) {
 		s.Remarks = append(s.Remarks, section.Remark{Text: fmt.Sprintf(format, about...)})
@@ -84,7 +84,7 @@ func Sampled(run *result.Run, place func(stack string) int, read func(trial int)
 	slices.SortStableFunc(points, func(a, b result.Point) int { return cmp.Compare(place(a.Stack), place(b.Stack)) })
 	for _, p := range points {
 		for _, t := range sampledTrials(cells.Trials(p)) {
-			if len(s.Parts) == most {
+			if len(s.Parts) == limit {
 				left++
 				break
 			}
@@ -97,6 +97,13 @@ func Sampled(run *result.Run, place func(stack string) int, read func(trial int)
 			}
 		}
 	}
+	if len(s.Parts) > 0 {
+		over, err := cpusOverInstances(runview.New(run), read)
+		if err != nil {
+			remark("CPUs over instances: the samples cannot be read: %v", err)
+		}
+		s.Figures = over
+	}
 	if left > 0 && len(s.Parts) > 0 {
 		remark("%s more: plimsoll export --series", plural.Count(left, "point"))
 	}
@@ -108,9 +115,9 @@ func Sampled(run *result.Run, place func(stack string) int, read func(trial int)
 
 // sampledTrials are the trials of a point that are drawn: the last one, and the last in which
 // an instance died.
-func sampledTrials(all []*result.Trial) (drawn []*result.Trial) {
+func sampledTrials(trials []*result.Trial) (drawn []*result.Trial) {
 	var done, died *result.Trial
-	for _, t := range all {
+	for _, t := range trials {
 		if t.Status == result.TrialDone {
 			done = t
 		}
@@ -132,28 +139,28 @@ func sampledPart(t *result.Trial, read func(int) ([]result.Series, error)) (*sec
 	if t.Status != result.TrialDone {
 		s.Title += ", in which an instance died"
 	}
-	all, err := read(t.Seq)
+	sampled, err := read(t.Seq)
 	if err != nil {
 		return s, err
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(one result.Series) bool {
-		return len(one.Values) < fewestSampled || one.Step <= 0
+	sampled = slices.DeleteFunc(slices.Clone(sampled), func(series result.Series) bool {
+		return len(series.Values) < fewestSampled || series.Step <= 0
 	})
-	if len(all) == 0 {
+	if len(sampled) == 0 {
 		return s, nil
 	}
-	begun := all[0].Start
-	for _, one := range all {
-		if one.Start.Before(begun) {
-			begun = one.Start
+	begun := sampled[0].Start
+	for _, series := range sampled {
+		if series.Start.Before(begun) {
+			begun = series.Start
 		}
 	}
-	s.Rows = eachInstance(t, all, begun)
+	s.Rows = eachInstance(t, sampled, begun)
 	for _, m := range sampledMetrics {
 		if (m.title == cpuTitle || m.title == pageCacheTitle) && len(s.Rows) > 0 {
 			m.sources = []string{"miniature", "host"} // those of instances are drawn one by one
 		}
-		f, ok := m.figure(t, all, begun)
+		f, ok := m.figure(t, sampled, begun)
 		if ok {
 			s.Figures = append(s.Figures, f)
 		}
@@ -191,10 +198,10 @@ type sampledLine struct {
 
 // lines are the series of the metric by whose they are: devices, instances and
 // what holds them, or else the host.
-func (m sampledMetric) lines(t *result.Trial, all []result.Series) []sampledLine {
+func (m sampledMetric) lines(t *result.Trial, sampled []result.Series) []sampledLine {
 	for _, sources := range m.sources {
 		var lines, instances []sampledLine
-		for _, s := range all {
+		for _, s := range sampled {
 			kind, device, _ := strings.Cut(s.Source, " ")
 			if !slices.Contains(strings.Fields(sources), kind) || !slices.Contains(m.metrics, s.Metric) {
 				continue
@@ -246,10 +253,10 @@ func addLine(lines []sampledLine, l sampledLine) []sampledLine {
 // spreadOf returns three lines for many: the least, the median and the most of
 // them at each time.
 func spreadOf(lines []sampledLine) []sampledLine {
-	of := fmt.Sprintf(" of %d", len(lines))
-	least, median, most := lines[0], lines[0], lines[0]
-	least.name, median.name, most.name = "least"+of, "median"+of, "most"+of
-	least.values, median.values, most.values = nil, nil, nil
+	count := fmt.Sprintf(" of %d", len(lines))
+	lowest, median, highest := lines[0], lines[0], lines[0]
+	lowest.name, median.name, highest.name = "least"+count, "median"+count, "most"+count
+	lowest.values, median.values, highest.values = nil, nil, nil
 	for i := range lines[0].values {
 		var values []float64
 		for _, l := range lines {
@@ -260,11 +267,11 @@ func spreadOf(lines []sampledLine) []sampledLine {
 		if len(values) == 0 {
 			values = []float64{math.NaN()}
 		}
-		least.values = append(least.values, slices.Min(values))
+		lowest.values = append(lowest.values, slices.Min(values))
 		median.values = append(median.values, stats.Median(values))
-		most.values = append(most.values, slices.Max(values))
+		highest.values = append(highest.values, slices.Max(values))
 	}
-	return []sampledLine{least, median, most}
+	return []sampledLine{lowest, median, highest}
 }
 
 // averaged returns the means of a line over stretches of the time since begun,
@@ -273,12 +280,12 @@ func (l sampledLine) averaged(begun time.Time, stretch float64, n int) []float64
 	sums, counts := make([]float64, n), make([]float64, n)
 	for i, v := range l.values {
 		middle := l.start.Sub(begun).Seconds() + (float64(i)+0.5)*l.step.Seconds()
-		at := int(middle / stretch)
-		if at < 0 || at >= n || math.IsNaN(v) || math.IsInf(v, 0) {
+		i := int(middle / stretch)
+		if i < 0 || i >= n || math.IsNaN(v) || math.IsInf(v, 0) {
 			continue
 		}
-		sums[at] += v
-		counts[at]++
+		sums[i] += v
+		counts[i]++
 	}
 	for i := range sums {
 		sums[i] /= counts[i] // 0/0 is no number

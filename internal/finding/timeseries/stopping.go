@@ -29,11 +29,11 @@ func stops(run *result.Run, s *section.Section) bool {
 		Columns: []section.Column{{Head: "Stack", Text: true}, {Head: "Workload", Text: true}, {Head: "Trials"},
 			{Head: "Precision"}, {Head: "Ended", Text: true}, {Head: "Why", Text: true}, {Head: "Its trials", Text: true}}}
 	for _, p := range run.Points {
-		own := trialsEnded(run, func(t result.Trial) bool { return t.Stack == p.Stack && t.Mix == p.Mix })
+		reasons := trialsEnded(run, func(t result.Trial) bool { return t.Stack == p.Stack && t.Mix == p.Mix })
 		row := section.Row{Stack: p.Stack, Warn: p.Reason != result.StopSettled && p.Reason != result.StopPrecise,
 			Cells: []section.Cell{section.Text(p.Stack), section.Text(p.Mix), section.Count.Cell(float64(p.Trials))}}
 		for _, text := range []string{precisionText(p.RelativeHalfWidth), string(p.Reason), p.Why,
-			cmp.Or(own, "took their whole time")} {
+			cmp.Or(reasons, "took their whole time")} {
 			row.Cells = append(row.Cells, section.Text(text))
 		}
 		table.Rows = append(table.Rows, row)
@@ -86,27 +86,27 @@ type ending struct {
 	widest float64
 }
 
-func addEnding(all []ending, reason result.StopReason, half float64) []ending {
-	i := slices.IndexFunc(all, func(e ending) bool { return e.reason == reason })
+func addEnding(counted []ending, reason result.StopReason, half float64) []ending {
+	i := slices.IndexFunc(counted, func(e ending) bool { return e.reason == reason })
 	if i < 0 {
-		i, all = len(all), append(all, ending{reason: reason})
+		i, counted = len(counted), append(counted, ending{reason: reason})
 	}
-	all[i].n++
-	all[i].widest = max(all[i].widest, half)
-	return all
+	counted[i].n++
+	counted[i].widest = max(counted[i].widest, half)
+	return counted
 }
 
 // endings says it in one line: "12 settled, 3 by the budget (widest ±8.0%)".
-func endings(all []ending) string {
+func endings(counted []ending) string {
 	order := []result.StopReason{result.StopSettled, result.StopPrecise, result.StopRepeats, result.StopMaximum,
 		result.StopBudget, result.StopNever, result.StopFailed}
 	words := map[result.StopReason]string{result.StopBudget: "by the budget", result.StopMaximum: "at the longest time",
 		result.StopRepeats: "after all repeats"}
-	slices.SortStableFunc(all, func(a, b ending) int {
+	slices.SortStableFunc(counted, func(a, b ending) int {
 		return cmp.Compare(slices.Index(order, a.reason), slices.Index(order, b.reason))
 	})
 	var parts []string
-	for _, e := range all {
+	for _, e := range counted {
 		part := fmt.Sprintf("%d %s", e.n, cmp.Or(words[e.reason], string(e.reason)))
 		if e.widest > 0 && e.reason != result.StopSettled && e.reason != result.StopPrecise {
 			part += " (widest " + precisionText(e.widest) + ")"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units"
@@ -116,44 +116,44 @@ func sourceOf(p point, measured []fact.Point) string {
 // bar is the parts of a point on each other, and the residue.
 func bar(p point, source string) section.Series {
 	s := section.Series{Name: p.Stack}
-	of := fmt.Sprintf("%s, %s: ", p.Stack, p.title())
-	at := 0.0
+	prefix := fmt.Sprintf("%s, %s: ", p.Stack, p.title())
+	total := 0.0
 	for _, part := range p.Parts {
-		text := fmt.Sprintf("%s%s %s", of, part.Name, units.ExactTime(part.MeanNS))
+		text := fmt.Sprintf("%s%s %s", prefix, part.Name, units.ExactTime(part.MeanNS))
 		if p.TotalNS > 0 {
 			text += fmt.Sprintf(", %s of what the application saw", units.Tenths(part.MeanNS/p.TotalNS))
 		}
 		if part.From != "" {
 			text += "; measured as " + part.From
 		}
-		s.Marks = append(s.Marks, section.Mark{From: min(at, at+part.MeanNS), Y: max(at, at+part.MeanNS),
+		s.Marks = append(s.Marks, section.Mark{From: min(total, total+part.MeanNS), Y: max(total, total+part.MeanNS),
 			Class: keyOf(part.Name).Class, Text: text + source})
-		at += part.MeanNS
+		total += part.MeanNS
 	}
-	s.Marks = append(s.Marks, section.Mark{From: min(at, p.TotalNS), Y: max(at, p.TotalNS), Class: residue,
-		Text: fmt.Sprintf("%sresidue %s: the application saw %s, the parts are %s, over %s", of, residueText(p),
-			units.ExactTime(p.TotalNS), units.ExactTime(at), plural.Count(p.Trials, "trial"))})
+	s.Marks = append(s.Marks, section.Mark{From: min(total, p.TotalNS), Y: max(total, p.TotalNS), Class: residue,
+		Text: fmt.Sprintf("%sresidue %s: the application saw %s, the parts are %s, over %s", prefix, residueText(p),
+			units.ExactTime(p.TotalNS), units.ExactTime(total), plural.Count(p.Trials, "trial"))})
 	return s
 }
 
 // remarks say who else used the devices, and what cannot be known.
-func remarks(run *result.Run) (all []section.Remark) {
+func remarks(run *result.Run) (notes []section.Remark) {
 	rows := servedBy(run)
-	var told []result.Point
+	var remarked []result.Point
 	for _, r := range rows {
 		p := result.Point{Stack: r.Stack, Mix: r.Workload}
-		if slices.Contains(told, p) {
+		if slices.Contains(remarked, p) {
 			continue
 		}
-		told = append(told, p)
+		remarked = append(remarked, p)
 		if text := othersText(rows, r.Stack, r.Workload); text != "" {
-			all = append(all, section.Remark{Text: "requests of others, " + r.Workload + ", " + r.Stack + ": " + text})
+			notes = append(notes, section.Remark{Text: "requests of others, " + r.Workload + ", " + r.Stack + ": " + text})
 		}
 	}
 	for _, text := range lacks(run) {
-		all = append(all, section.Remark{Text: text})
+		notes = append(notes, section.Remark{Text: text})
 	}
-	return all
+	return notes
 }
 
 // used lists who used the devices while trials were traced.
@@ -163,7 +163,7 @@ func used(run *result.Run) []*section.Section {
 		return nil
 	}
 	table := section.Table{Caption: "requests that devices completed while the traced trials ran, for whatever program " +
-		"they were made. What a kernel thread queued, and nothing shows for whom, is charged to nobody: (kernel)",
+		"they were made. I/O of kernel threads without a known process is listed as (kernel)",
 		Columns: section.Columns(5, "stack", "workload", "device", "for", "operation", "requests", "bytes")}
 	for _, r := range rows {
 		table.Rows = append(table.Rows, section.Row{Stack: r.Stack, Cells: []section.Cell{section.Text(r.Stack),
@@ -171,7 +171,7 @@ func used(run *result.Run) []*section.Section {
 			section.Count.Cell(float64(r.Requests)), section.Text(units.DecimalBytes(r.Bytes))}})
 	}
 	if !slices.ContainsFunc(rows, func(r servedRow) bool { return !r.Application }) {
-		table.Caption += ". Nobody but the application used the devices"
+		table.Caption += ". Only the application used the devices"
 	}
 	return []*section.Section{{Title: "Who used the devices", Tables: []section.Table{table}}}
 }

@@ -55,33 +55,33 @@ func (p point) part(name result.PartName) (ns float64, known bool) {
 func pointsOf(run *result.Run) []point {
 	var points []point
 	for _, mix := range mixes(run) {
-		var own []point
+		var mixPoints []point
 		for _, d := range []struct {
-			name string
-			of   func(*result.Trace) *result.Breakdown
+			name      string
+			breakdown func(*result.Trace) *result.Breakdown
 		}{
 			{"reads", func(t *result.Trace) *result.Breakdown { return t.Read }},
 			{"writes", func(t *result.Trace) *result.Breakdown { return t.Write }},
 		} {
 			for _, stack := range run.StackNames() {
-				var all []result.Breakdown
+				var breakdowns []result.Breakdown
 				for _, t := range trialsOf(run, stack, mix) {
-					if b := d.of(t.Trace); b != nil && b.IOs > 0 {
-						all = append(all, *b)
+					if b := d.breakdown(t.Trace); b != nil && b.IOs > 0 {
+						breakdowns = append(breakdowns, *b)
 					}
 				}
-				if len(all) > 0 {
-					own = append(own, together(point{Stack: stack, Workload: mix, Direction: d.name}, all))
+				if len(breakdowns) > 0 {
+					mixPoints = append(mixPoints, together(point{Stack: stack, Workload: mix, Direction: d.name}, breakdowns))
 				}
 			}
 		}
 		// Where all that was traced goes one way, the workload's name says which.
-		if !slices.ContainsFunc(own, func(p point) bool { return p.Direction != own[0].Direction }) {
-			for i := range own {
-				own[i].Direction = ""
+		if !slices.ContainsFunc(mixPoints, func(p point) bool { return p.Direction != mixPoints[0].Direction }) {
+			for i := range mixPoints {
+				mixPoints[i].Direction = ""
 			}
 		}
-		points = append(points, own...)
+		points = append(points, mixPoints...)
 	}
 	return points
 }
@@ -94,12 +94,12 @@ func trialsOf(run *result.Run, stack, workload string) []result.Trial {
 
 // together gives the mean over all I/Os of several trials: sums of times by
 // the sum of I/Os, so that total, parts and residue still close.
-func together(p point, all []result.Breakdown) point {
-	p.Trials = len(all)
-	for _, b := range all {
+func together(p point, breakdowns []result.Breakdown) point {
+	p.Trials = len(breakdowns)
+	for _, b := range breakdowns {
 		p.IOs += b.IOs
 	}
-	for _, b := range all {
+	for _, b := range breakdowns {
 		weight := float64(b.IOs) / float64(p.IOs)
 		p.TotalNS += weight * b.TotalNS
 		p.ResidueNS += weight * b.ResidueNS
@@ -187,21 +187,21 @@ func servedBy(run *result.Run) []servedRow {
 	var rows []servedRow
 	for _, mix := range mixes(run) {
 		for _, stack := range run.StackNames() {
-			var own []servedRow
+			var mixRows []servedRow
 			for _, t := range trialsOf(run, stack, mix) {
 				for _, s := range t.Trace.Served {
-					i := slices.IndexFunc(own, func(r servedRow) bool {
+					i := slices.IndexFunc(mixRows, func(r servedRow) bool {
 						return r.Device == s.Device && r.Owner == s.Owner && r.Op == s.Op && r.Kernel == s.Kernel
 					})
 					if i < 0 {
-						own = append(own, servedRow{stack, mix, s})
+						mixRows = append(mixRows, servedRow{stack, mix, s})
 						continue
 					}
-					own[i].Requests += s.Requests
-					own[i].Bytes += s.Bytes
+					mixRows[i].Requests += s.Requests
+					mixRows[i].Bytes += s.Bytes
 				}
 			}
-			slices.SortStableFunc(own, func(a, b servedRow) int {
+			slices.SortStableFunc(mixRows, func(a, b servedRow) int {
 				switch {
 				case a.Application != b.Application && a.Application:
 					return -1
@@ -210,7 +210,7 @@ func servedBy(run *result.Run) []servedRow {
 				}
 				return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Requests, a.Requests))
 			})
-			rows = append(rows, own...)
+			rows = append(rows, mixRows...)
 		}
 	}
 	return rows
@@ -227,33 +227,33 @@ func (r servedRow) whose() string {
 // othersText says in a sentence who else used the devices of a stack while a
 // workload ran on it; "" for nobody.
 func othersText(rows []servedRow, stack, workload string) string {
-	var others []servedRow
+	var users []servedRow
 	for _, r := range rows {
 		if r.Stack != stack || r.Workload != workload || r.Application {
 			continue
 		}
-		i := slices.IndexFunc(others, func(o servedRow) bool { return o.Device == r.Device && o.whose() == r.whose() })
+		i := slices.IndexFunc(users, func(o servedRow) bool { return o.Device == r.Device && o.whose() == r.whose() })
 		if i < 0 {
-			others = append(others, r)
+			users = append(users, r)
 			continue
 		}
-		others[i].Requests += r.Requests
-		others[i].Bytes += r.Bytes
+		users[i].Requests += r.Requests
+		users[i].Bytes += r.Bytes
 	}
-	slices.SortStableFunc(others, func(a, b servedRow) int { return cmp.Compare(b.Bytes, a.Bytes) })
-	const most = 3
+	slices.SortStableFunc(users, func(a, b servedRow) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	const limit = 3
 	var words []string
-	var more uint64
-	for i, r := range others {
-		if i >= most {
-			more += r.Requests
+	var unnamed uint64
+	for i, r := range users {
+		if i >= limit {
+			unnamed += r.Requests
 			continue
 		}
 		words = append(words, fmt.Sprintf("%s: %s to %s, %s", r.whose(), units.Grouped(float64(r.Requests)), r.Device,
 			units.DecimalBytes(r.Bytes)))
 	}
-	if len(others) > most {
-		words = append(words, fmt.Sprintf("%d more: %s", len(others)-most, units.Grouped(float64(more))))
+	if len(users) > limit {
+		words = append(words, fmt.Sprintf("%d more: %s", len(users)-limit, units.Grouped(float64(unnamed))))
 	}
 	return strings.Join(words, "; ")
 }
@@ -296,12 +296,12 @@ func lacks(run *result.Run) []string {
 		}
 	}
 	if lost > 0 {
-		what := units.Grouped(float64(lost)) + " events were"
+		lostEvents := units.Grouped(float64(lost)) + " events were"
 		if lost == 1 {
-			what = "1 event was"
+			lostEvents = "1 event was"
 		}
 		order = append([]string{fmt.Sprintf("%s lost in %s: counts are too low, and parts are means of those that were seen",
-			what, plural.Count(losers, "trial"))}, order...)
+			lostEvents, plural.Count(losers, "trial"))}, order...)
 	}
 	return order
 }

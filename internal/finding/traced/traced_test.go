@@ -13,7 +13,7 @@ import (
 // The mean of several trials is that of all their I/Os, and still closes.
 func TestTracedTrialsTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var all []result.Breakdown
+		var breakdowns []result.Breakdown
 		var ios, total, device float64
 		for range rapid.IntRange(1, 5).Draw(t, "trials") {
 			b := result.Breakdown{IOs: rapid.Uint64Range(1, 1e7).Draw(t, "ios"),
@@ -31,13 +31,13 @@ func TestTracedTrialsTogether(t *testing.T) {
 			}
 			ios += float64(b.IOs)
 			total += b.TotalNS * float64(b.IOs)
-			all = append(all, b)
+			breakdowns = append(breakdowns, b)
 		}
-		p := together(point{}, all)
+		p := together(point{}, breakdowns)
 		near := func(got, want float64) bool { return math.Abs(got-want) <= 1e-6*(1+math.Abs(want)) }
 		if ns, _ := p.part(result.PartDevice); !near(p.TotalNS, total/ios) || !near(ns, device/ios) || !near(p.PerIO, 1) ||
-			p.Trials != len(all) || p.IOs != uint64(ios) {
-			t.Errorf("%+v of %+v", p, all)
+			p.Trials != len(breakdowns) || p.IOs != uint64(ios) {
+			t.Errorf("%+v of %+v", p, breakdowns)
 		}
 		sum := p.ResidueNS
 		for i, part := range p.Parts {

@@ -1,7 +1,7 @@
 // Package unbound names the limits that nothing came near in any mix: they are no reason for any number.
 package unbound
 
-import "plimsoll/internal/finding/fact"
+import "plimsoll/internal/fact"
 
 // Facts lists the limits of a run that nothing came near.
 type Facts struct {

@@ -3,8 +3,8 @@ package unbound
 import (
 	"slices"
 
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/elasticity"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 )
@@ -29,11 +29,12 @@ type limitUses []*limitUse
 
 // Find names the limits that nothing came near, in any mix.
 func Find(v *runview.View) []fact.Finding {
-	told := &Facts{limitsOf(v)}
-	if len(told.Limits) == 0 {
+	facts := &Facts{limitsOf(v)}
+	if len(facts.Limits) == 0 {
 		return nil
 	}
-	f := fact.Finding{ID: "unbound", Case: "unbound", Kind: fact.KindCaveat, Facts: told, Title: told.title(), Why: told.why()}
+	f := fact.Finding{ID: "unbound", Case: "unbound", Kind: fact.KindCaveat, Facts: facts, Title: facts.title(),
+		Why: facts.why()}
 	for _, c := range v.All() {
 		if c.Stack.Name != "" {
 			f.Stacks = runview.AddNew(f.Stacks, c.Stack.Name)
@@ -45,12 +46,12 @@ func Find(v *runview.View) []fact.Finding {
 // limitsOf returns the limits that nothing came near in any mix: those of the scaled-down host first. Mixes
 // that the run added to vary a limit are left out. So are limits of which a trial does not tell
 // what was used, and those of the scaled-down host that count, as elasticity has it: bursts reach them.
-func limitsOf(v *runview.View) (all []Limit) {
+func limitsOf(v *runview.View) (limits []Limit) {
 	var uses limitUses
 	for i := range v.Run.Trials {
 		t := &v.Run.Trials[i]
-		at := slices.IndexFunc(v.Run.Mixes, func(m result.Mix) bool { return m.Name == t.Mix })
-		if at < 0 || v.Run.Mixes[at].Varies != nil || len(t.Instances) == 0 {
+		i := slices.IndexFunc(v.Run.Mixes, func(m result.Mix) bool { return m.Name == t.Mix })
+		if i < 0 || v.Run.Mixes[i].Varies != nil || len(t.Instances) == 0 {
 			continue
 		}
 		if t.Miniature != nil {
@@ -58,21 +59,21 @@ func limitsOf(v *runview.View) (all []Limit) {
 		}
 		for j, in := range t.Instances {
 			if in.Limited != nil {
-				of := Limit{Workload: in.Workload, Policy: policyOf(v.Run.Mixes[at], in.Tenant)}
-				uses.add(t, of, in.Limited.ReadBack, t.Instances[j:j+1])
+				limit := Limit{Workload: in.Workload, Policy: policyOf(v.Run.Mixes[i], in.Tenant)}
+				uses.add(t, limit, in.Limited.ReadBack, t.Instances[j:j+1])
 			}
 		}
 	}
 	counting := elasticity.MayCount(v)
-	for _, own := range []bool{false, true} {
+	for _, ofInstance := range []bool{false, true} {
 		for _, u := range uses {
-			if u.held || (u.Workload != "") != own || !own && slices.Contains(counting, u.Resource) {
+			if u.held || (u.Workload != "") != ofInstance || !ofInstance && slices.Contains(counting, u.Resource) {
 				continue
 			}
-			all = append(all, u.Limit)
+			limits = append(limits, u.Limit)
 		}
 	}
-	return all
+	return limits
 }
 
 func policyOf(m result.Mix, tenant string) string {
@@ -85,43 +86,43 @@ func policyOf(m result.Mix, tenant string) string {
 }
 
 // add counts what instances used of their limits in a trial.
-func (u *limitUses) add(t *result.Trial, of Limit, limits result.Limits, instances []result.Instance) {
+func (u *limitUses) add(t *result.Trial, owner Limit, limits result.Limits, instances []result.Instance) {
 	if limits.CPUs > 0 {
 		used, known := usedBy(instances, cpusOf)
-		one := u.of(of, fact.Processors)
-		one.count(t, used/limits.CPUs, known, of.Workload != "")
-		one.held = one.held || of.Workload != "" && slices.ContainsFunc(instances, throttled)
+		use := u.get(owner, fact.Processors)
+		use.count(t, used/limits.CPUs, known, owner.Workload != "")
+		use.held = use.held || owner.Workload != "" && slices.ContainsFunc(instances, throttled)
 	}
 	if limits.MemoryBytes > 0 {
 		used, known := usedBy(instances, peakMemory)
-		one := u.of(of, fact.Memory)
-		one.count(t, used/float64(limits.MemoryBytes), known, false)
-		one.held = one.held || slices.ContainsFunc(instances, wantedMemory)
+		use := u.get(owner, fact.Memory)
+		use.count(t, used/float64(limits.MemoryBytes), known, false)
+		use.held = use.held || slices.ContainsFunc(instances, wantedMemory)
 	}
 	for _, d := range runview.DeviceUses {
 		limit := float64(d.Limit(limits))
 		if limit > 0 { // what one instance did is at most what all did
 			used, known := runview.DeviceRate(t, d.Counted)
-			u.of(of, d.Resource).count(t, used/limit, known, false)
+			u.get(owner, d.Resource).count(t, used/limit, known, false)
 		}
 	}
 }
 
-// of returns what is known of a limit so far.
-func (u *limitUses) of(whose Limit, resource fact.Resource) *limitUse {
-	whose.Resource = resource
-	for _, one := range *u {
-		if one.Workload == whose.Workload && one.Policy == whose.Policy && one.Resource == resource {
-			return one
+// get returns the use of an owner's limit so far; a new one if there is none.
+func (u *limitUses) get(owner Limit, resource fact.Resource) *limitUse {
+	owner.Resource = resource
+	for _, use := range *u {
+		if use.Workload == owner.Workload && use.Policy == owner.Policy && use.Resource == resource {
+			return use
 		}
 	}
-	*u = append(*u, &limitUse{Limit: whose})
+	*u = append(*u, &limitUse{Limit: owner})
 	return (*u)[len(*u)-1]
 }
 
-// count counts a share of the limit; told is whether the kernel tells of bursts. Of a trial that was
-// not completed, what is not known says nothing.
-func (u *limitUse) count(t *result.Trial, share float64, known, told bool) {
+// count counts a share of the limit. burstsKnown is true if the kernel counts bursts that reach the limit. A limit of
+// which a complete trial does not know the share counts as reached.
+func (u *limitUse) count(t *result.Trial, share float64, known, burstsKnown bool) {
 	if !known || !runview.Finite(share) {
 		u.held = u.held || t.Status == result.TrialDone
 		return
@@ -136,16 +137,16 @@ func (u *limitUse) count(t *result.Trial, share float64, known, told bool) {
 	if u.last != t { // all instances of a trial follow each other
 		u.last, u.Trials = t, u.Trials+1
 	}
-	u.held = u.held || share >= nearerThan || share >= near && !told
+	u.held = u.held || share >= nearerThan || share >= near && !burstsKnown
 }
 
 // usedBy adds up what instances used; known is false where one does not tell.
-func usedBy(instances []result.Instance, of func(*result.Usage) (float64, bool)) (sum float64, known bool) {
+func usedBy(instances []result.Instance, quantity func(*result.Usage) (float64, bool)) (sum float64, known bool) {
 	for _, in := range instances {
 		if in.Usage == nil {
 			return 0, false
 		}
-		used, ok := of(in.Usage)
+		used, ok := quantity(in.Usage)
 		if !ok {
 			return 0, false
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/units"
 	"plimsoll/internal/units/plural"
 )
@@ -12,13 +12,13 @@ import (
 func (f *Facts) title() string {
 	var all []string
 	for _, l := range f.Limits {
-		all = append(all, l.said())
+		all = append(all, l.text())
 	}
-	return fmt.Sprintf("Nothing came near %s: %s", plural.Choose(len(all), "this limit", "these limits"), strings.Join(all, "; "))
+	return fmt.Sprintf("No use came near %s: %s", plural.Choose(len(all), "this limit", "these limits"), strings.Join(all, "; "))
 }
 
 func (f *Facts) why() string {
-	said := "What nothing came near is no reason for any number here. Shares are of whole trials, and within one, bursts use more"
+	said := "Resources that were hardly used explain no number here. Shares are of whole trials, and within one, bursts use more"
 	if quota := f.quota(); len(quota) > 0 {
 		said += fmt.Sprintf("; yet by the kernel's account, the limit of CPUs of each %s never held one back", plural.And(quota))
 	}
@@ -36,17 +36,17 @@ func (f *Facts) quota() (whose []string) {
 	return whose
 }
 
-// said names a limit, and how much of it was used at most.
-func (l Limit) said() string {
+// text names a limit, and how much of it was used at most.
+func (l Limit) text() string {
 	whose := "the scaled-down host"
 	if l.Workload != "" {
 		whose = "each " + l.whose()
 	}
-	said := fmt.Sprintf("%s of %s, %s used at most", l.Resource.Limit(), whose, units.Percent(l.Most))
+	text := fmt.Sprintf("%s of %s, %s used at most", l.Resource.Limit(), whose, units.Percent(l.Most))
 	if l.Mixes > 1 {
-		said += fmt.Sprintf(" (with %s)", l.Mix)
+		text += fmt.Sprintf(" (with %s)", l.Mix)
 	}
-	return said
+	return text
 }
 
 // whose names whose instances have it.

@@ -3,7 +3,7 @@ package verdict
 import (
 	"testing"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 )
 
 // Every reason to doubt has words.

@@ -6,90 +6,75 @@ import (
 	"math"
 	"slices"
 
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/levels"
-	"plimsoll/internal/finding/loadline"
-	"plimsoll/internal/finding/noise"
-	"plimsoll/internal/finding/overload"
-	"plimsoll/internal/finding/policies"
-	"plimsoll/internal/finding/tenants"
-	"plimsoll/internal/finding/threshold"
+	"plimsoll/internal/fact"
+	"plimsoll/internal/fact/threshold"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
 )
 
-// Facts are the facts of a verdict beside the recommendation: one of the answers, or else the pick among the stacks and
-// the conditions of the run.
+// Facts are the facts of a verdict beside the recommendation: the answer to the question that a run's mixes ask, or else
+// the pick among the stacks and the conditions of the run.
 type Facts struct {
-	Answers
+	Answer Answer `json:"answer,omitempty"` // facts of the question that the case names; nil for a pick among stacks
 	Pick
 	Conditions
-}
-
-// Answers are the facts of a run that asks a question about mixes, or that is a table; one of them is set.
-type Answers struct {
-	LoadLine        *loadline.Facts `json:"carries,omitempty"`
-	Policies        *policies.Facts `json:"policed,omitempty"`
-	Tenants         *tenants.Facts  `json:"shared,omitempty"`
-	Overload        *overload.Facts `json:"offered,omitempty"`
-	Levels          *levels.Facts   `json:"levelled,omitempty"`
-	ImportedClasses []ImportedClass `json:"elsewhere,omitempty"` // of a table of points
+	CommandMinutes int `json:"command_minutes,omitempty"` // that the proposed command would take
 }
 
 // Pick is the recommended stack, and how the others compare with it.
 type Pick struct {
 	Name                  string          `json:"name,omitempty"` // in plain words
 	Line                  string          `json:"line,omitempty"`
-	Candidates            int             `json:"candidates,omitempty"`      // whose device answered under every workload that decides
-	Deciding              []string        `json:"deciding,omitempty"`        // workloads
-	Score                 float64         `json:"score,omitempty"`           // geometric mean of its rates / the best ones
-	LevelWorkloads        []LevelWorkload `json:"alike,omitempty"`           // workloads under which no two stacks differ
-	Others                []Comparison    `json:"others,omitempty"`          // the other candidates, against the pick
-	Baseline              string          `json:"baseline,omitempty"`        // in plain words; "" when there is none, or it is the pick
-	LevelWithBaseline     bool            `json:"as_baseline,omitempty"`     // under every workload
-	BaselineRatio         float64         `json:"of_baseline,omitempty"`     // of the pick's rates; 0 where there is no one ratio
-	BaselineComparison    *Comparison     `json:"beside_baseline,omitempty"` // of the pick with the baseline
-	LargestContrast       *SlowerStack    `json:"contrast,omitempty"`        // nil where none makes a headline
-	ContrastsBaseline     bool            `json:"from_baseline,omitempty"`   // the largest contrast is to the baseline
-	Rates                 []MeasuredRate  `json:"rates,omitempty"`           // of the only candidate
-	CachedRates           []MeasuredRate  `json:"cached,omitempty"`          // under workloads that asked for the page cache
-	OnlyCandidate         bool            `json:"only,omitempty"`
-	OnlyStack             bool            `json:"alone,omitempty"`          // of the run
-	FastestDiffers        bool            `json:"torn,omitempty"`           // another candidate is faster under some workload
-	EphemeralData         bool            `json:"dies,omitempty"`           // its data is removed with the container
-	LosesOnCrash          string          `json:"loses_on_crash,omitempty"` // the option by which fsync keeps nothing
-	InContainer           bool            `json:"in_container,omitempty"`   // it is measured in one
-	PersistentAlternative *Comparison     `json:"keeper,omitempty"`         // the stack for data that must stay, where the pick's is ephemeral
-	StacksToAvoid         []SlowerStack   `json:"slow,omitempty"`           // the first of them
-	MoreToAvoid           int             `json:"slow_too,omitempty"`       // number of those that are not listed
-	AnsweredByMemory      []AnsweredStack `json:"answered,omitempty"`
-	FewestSetups          int             `json:"bring_ups,omitempty"` // of a stack
-	CommandMinutes        int             `json:"minutes,omitempty"`   // that the proposed command would take
-	FasterOnHost          *Comparison     `json:"better,omitempty"`    // a stack on the host whose file system no container was measured on
+	Candidates            int             `json:"candidates,omitempty"`          // whose device answered under every workload that decides
+	Deciding              []string        `json:"deciding,omitempty"`            // workloads
+	Score                 float64         `json:"score,omitempty"`               // lowest of its rates / the best ones, over workloads
+	BesideBest            []BesideBest    `json:"beside_best,omitempty"`         // of each candidate, the pick first
+	LevelWorkloads        []LevelWorkload `json:"level_workloads,omitempty"`     // workloads under which all stacks are as fast as each other
+	Others                []Comparison    `json:"others,omitempty"`              // the other candidates, against the pick
+	Baseline              string          `json:"baseline,omitempty"`            // in plain words; "" when there is none, or it is the pick
+	LevelWithBaseline     bool            `json:"level_with_baseline,omitempty"` // within the margin, under every workload
+	BaselineRatio         float64         `json:"baseline_ratio,omitempty"`      // of the pick's rates, over workloads; 0 where it may be 1
+	BaselineComparison    *Comparison     `json:"baseline_comparison,omitempty"` // of the pick with the baseline
+	LargestContrast       *SlowerStack    `json:"largest_contrast,omitempty"`    // nil where none makes a headline
+	ContrastsBaseline     bool            `json:"contrasts_baseline,omitempty"`  // the largest contrast is to the baseline
+	Rates                 []MeasuredRate  `json:"rates,omitempty"`               // of the only candidate
+	CachedRates           []MeasuredRate  `json:"cached_rates,omitempty"`        // under workloads that asked for the page cache
+	OnlyCandidate         bool            `json:"only_candidate,omitempty"`
+	OnlyStack             bool            `json:"only_stack,omitempty"`             // of the run
+	FastestDiffers        bool            `json:"fastest_differs,omitempty"`        // another candidate is or may be faster under some workload, and loses more under others
+	EphemeralData         bool            `json:"ephemeral_data,omitempty"`         // its data is removed with the container
+	LosesOnCrash          string          `json:"loses_on_crash,omitempty"`         // the option by which fsync returns before data is safe
+	InContainer           bool            `json:"in_container,omitempty"`           // it is measured in one
+	PersistentAlternative *Comparison     `json:"persistent_alternative,omitempty"` // the stack for data that must stay, where the pick's is ephemeral
+	StacksToAvoid         []SlowerStack   `json:"stacks_to_avoid,omitempty"`        // the first of them
+	MoreToAvoid           int             `json:"more_to_avoid,omitempty"`          // number of those that are not listed
+	AnsweredByMemory      []AnsweredStack `json:"answered_by_memory,omitempty"`
+	FewestSetups          int             `json:"fewest_setups,omitempty"`  // of a stack
+	FasterOnHost          *Comparison     `json:"faster_on_host,omitempty"` // a stack on the host whose file system no container was measured on
 }
 
 // Conditions describe the stacks, workloads and host of a run.
 type Conditions struct {
-	OnLoopDevice        bool            `json:"loop,omitempty"`
-	InLab               bool            `json:"lab,omitempty"`
+	OnLoopDevice        bool            `json:"on_loop_device,omitempty"`
+	InLab               bool            `json:"in_lab,omitempty"`
 	Imported            bool            `json:"imported,omitempty"`
-	OnDirectory         bool            `json:"directory,omitempty"`  // the pick is a directory of the host
-	ContainersMeasured  bool            `json:"containers,omitempty"` // some stack was measured from inside one
-	HostBusy            bool            `json:"busy,omitempty"`       // with the work of others
-	HostStack           string          `json:"host_stack,omitempty"` // whose layer is as the host's own Docker engine makes them
+	OnDirectory         bool            `json:"on_directory,omitempty"`        // the pick is a directory of the host
+	ContainersMeasured  bool            `json:"containers_measured,omitempty"` // some stack was measured from inside one
+	HostBusy            bool            `json:"host_busy,omitempty"`           // with the work of others
+	HostStack           string          `json:"host_stack,omitempty"`          // whose layer is as the host's own Docker engine makes them
 	Experiment          string          `json:"experiment,omitempty"`
-	AnyMeasured         bool            `json:"measured"`
-	AnsweredCandidates  []AnsweredStack `json:"eligible,omitempty"`  // candidates that memory answered
-	UncheckedCandidates []AnsweredStack `json:"unchecked,omitempty"` // candidates of which no device counter could be read
+	AnyMeasured         bool            `json:"any_measured,omitempty"`
+	AnsweredCandidates  []AnsweredStack `json:"answered_candidates,omitempty"`  // candidates that memory answered
+	UncheckedCandidates []AnsweredStack `json:"unchecked_candidates,omitempty"` // candidates without readable device counters
 }
 
 // Comparison is a stack beside another one, by workload.
 type Comparison struct {
 	Stack   string           `json:"stack"`
 	Line    string           `json:"line"`
-	Effects []WorkloadEffect `json:"under"`
+	Effects []WorkloadEffect `json:"effects"`
 }
 
 // WorkloadEffect is an effect under a workload; nil where there is no ratio.
@@ -132,7 +117,9 @@ func hostStack(v *runview.View) string {
 }
 
 // conclude makes the verdict on the pick among the ranked candidates.
-func conclude(v *runview.View, pick candidate, rest []candidate, keep *candidate) (*fact.Recommendation, Facts) {
+func conclude(
+	v *runview.View, contest contest, pick candidate, rest []candidate, keep *candidate,
+) (*fact.Recommendation, Facts) {
 	words := wordsOf(v)
 	r := &fact.Recommendation{Pick: pick.stack.Name}
 	source, _, _ := runview.Split(pick.stack.Parsed)
@@ -149,20 +136,27 @@ func conclude(v *runview.View, pick candidate, rest []candidate, keep *candidate
 		HostBusy:           v.Neighbours() != nil, Experiment: v.Run.Experiment.Name, AnyMeasured: true,
 		HostStack: hostStack(v),
 	}}
+	r.Margin = v.Margin()
 	r.Memory = answeredFromMemory(v, pick.stack)
 	f.AnsweredByMemory = answeredBy(v, result.SourceMemory, slices.DeleteFunc(slices.Clone(v.Stacks), func(s *runview.Stack) bool { return s == pick.stack }))
 	if keep != nil {
 		f.PersistentAlternative = against(v, *keep, pick)
 	}
+	if b, known := contest.bounds[pick.stack]; known {
+		f.BesideBest = append(f.BesideBest, b)
+	}
 	for _, c := range rest {
 		f.Others = append(f.Others, *against(v, c, pick))
-		if levelEverywhere(v, pick, c) {
+		if b, known := contest.bounds[c.stack]; known {
+			f.BesideBest = append(f.BesideBest, b)
+		}
+		if contest.asGood(pick.stack) && contest.asGood(c.stack) {
 			r.Level = append(r.Level, c.stack.Name)
 		}
 	}
 	f.LevelWorkloads = alike(v, pick, words)
-	r.Slower, r.Faster = contrasts(v, pick)
-	besideBaseline(v, &f, pick, words)
+	r.Slower, r.Faster = contrasts(v, contest, pick)
+	besideBaseline(v, contest, &f, pick, words)
 	f.LargestContrast = largest(r.Slower, words)
 	f.ContrastsBaseline = f.LargestContrast != nil && f.LargestContrast.Stack == v.Run.Experiment.Baseline
 	f.StacksToAvoid, f.MoreToAvoid = slow(v, r.Slower, runview.Bare(pick.stack.Parsed), keep, words)
@@ -173,7 +167,7 @@ func conclude(v *runview.View, pick candidate, rest []candidate, keep *candidate
 	if c := betterOnHost(v, pick); c != nil {
 		f.FasterOnHost = against(v, *c, pick)
 	}
-	confide(v, r, &f, pick, rest)
+	confide(v, contest, r, &f, pick, rest)
 	if r.Confidence == fact.TooEarly {
 		r.Pick = ""
 	}
@@ -205,20 +199,21 @@ func answeredFromMemory(v *runview.View, pick *runview.Stack) (out []string) {
 	return out
 }
 
-// contrasts are the stacks whose device answered and that differ
-// significantly from the pick, by the workloads that decide.
-func contrasts(v *runview.View, pick candidate) (slower, faster []fact.Contrast) {
+// contrasts are the stacks whose device answered and that are known to be slower or faster than the pick, by the
+// workloads that decide.
+func contrasts(v *runview.View, contest contest, pick candidate) (slower, faster []fact.Contrast) {
 	for _, p := range pick.cells {
 		for _, c := range v.Under(p.Workload.Name) {
 			if c == p || !c.Honest() {
 				continue
 			}
-			e, ok := v.Compare(c, p)
-			switch k := (fact.Contrast{Stack: c.Stack.Name, Workload: p.Workload.Name, Ratio: e.Ratio}); {
-			case !ok || !e.Differs:
-			case e.Ratio < 1:
+			e, ok := v.Range(c, p, contest.picked)
+			k := fact.Contrast{Stack: c.Stack.Name, Workload: p.Workload.Name, Ratio: e.Ratio, Low: e.Low, High: e.High}
+			switch {
+			case !ok:
+			case e.High < 1 && 1/e.Ratio >= threshold.Visible:
 				slower = append(slower, k)
-			default:
+			case e.Low > 1 && e.Ratio >= threshold.Visible:
 				faster = append(faster, k)
 			}
 		}
@@ -229,7 +224,7 @@ func contrasts(v *runview.View, pick candidate) (slower, faster []fact.Contrast)
 }
 
 // besideBaseline says how the pick compares with the baseline.
-func besideBaseline(v *runview.View, f *Facts, pick candidate, words words) {
+func besideBaseline(v *runview.View, contest contest, f *Facts, pick candidate, words words) {
 	b, ok := baselineOf(v, pick)
 	if !ok {
 		return
@@ -237,17 +232,9 @@ func besideBaseline(v *runview.View, f *Facts, pick candidate, words words) {
 	f.Baseline = words.stack(b.stack)
 	f.BaselineComparison = against(v, pick, b)
 	f.BaselineComparison.Stack, f.BaselineComparison.Line = b.stack.Name, b.stack.Parsed.String()
-	f.LevelWithBaseline = levelEverywhere(v, pick, b)
-	of := map[string]*runview.Cell{}
-	for _, c := range b.cells {
-		of[c.Workload.Name] = c
-	}
-	r := geometricMean(pick.cells, func(c *runview.Cell) float64 { return c.Point.Median / of[c.Workload.Name].Point.Median })
-	if f.LevelWithBaseline || r == 0 || !runview.Finite(r) {
-		return
-	}
-	if max(r, 1/r) >= threshold.Visible {
-		f.BaselineRatio = r
+	f.LevelWithBaseline = contest.equals(pick, b)
+	if !f.LevelWithBaseline {
+		f.BaselineRatio = contest.overall(pick, b)
 	}
 }
 
@@ -263,23 +250,26 @@ func largest(slower []fact.Contrast, words words) *SlowerStack {
 	return &SlowerStack{slower[0], words.workload(slower[0].Workload)}
 }
 
-// slow are the first stacks that are far slower than the pick, each with its worst
-// workload, and how many more there are. The keeper is needed, however slow.
-func slow(v *runview.View, slower []fact.Contrast, barePick bool, keep *candidate, words words) (out []SlowerStack, more int) {
-	told := map[string]bool{}
+// slow returns the first stacks that are known to be far slower than the pick, each with its worst workload, and the
+// number of such stacks that it leaves unnamed. The keeper is needed, however slow.
+func slow(
+	v *runview.View, slower []fact.Contrast, barePick bool, keep *candidate, words words,
+) (out []SlowerStack, unnamed int) {
+	listed := map[string]bool{}
 	for _, c := range slower {
 		s := v.Stack(c.Stack)
-		if told[c.Stack] || s != nil && runview.Bare(s.Parsed) && !barePick || c.Ratio >= threshold.Avoid || keep != nil && keep.stack.Name == c.Stack {
+		if listed[c.Stack] || s != nil && runview.Bare(s.Parsed) && !barePick || c.High >= threshold.Avoid ||
+			keep != nil && keep.stack.Name == c.Stack {
 			continue
 		}
-		told[c.Stack] = true
+		listed[c.Stack] = true
 		if len(out) == mostNamed {
-			more++
+			unnamed++
 			continue
 		}
 		out = append(out, SlowerStack{c, words.workload(c.Workload)})
 	}
-	return out, more
+	return out, unnamed
 }
 
 // cached are the cells of the pick under workloads that asked for the page
@@ -305,9 +295,9 @@ func rates(cells []*runview.Cell, words words) (out []MeasuredRate) {
 // mostMinutes is the longest time that is proposed at once.
 const mostMinutes = 60
 
-// confide sets how far the verdict can be relied on, why no further, and
-// what would help.
-func confide(v *runview.View, r *fact.Recommendation, f *Facts, pick candidate, rest []candidate) {
+// confide sets how far the verdict can be relied on, why no further, and what would help. It is sure when the pick is
+// known to be within the margin of the best.
+func confide(v *runview.View, contest contest, r *fact.Recommendation, f *Facts, pick candidate, rest []candidate) {
 	r.Confidence = fact.Sure
 	add := func(c fact.Confidence, why fact.Doubt) {
 		if r.Confidence == fact.Sure || c == fact.TooEarly {
@@ -315,41 +305,19 @@ func confide(v *runview.View, r *fact.Recommendation, f *Facts, pick candidate, 
 		}
 		r.Because = append(r.Because, why)
 	}
-	f.FewestSetups = len(pick.cells[0].IOPS)
-	blocks := 0 // more that are needed
-	var open []string
-	for _, p := range pick.cells {
-		f.FewestSetups = min(f.FewestSetups, p.Point.N)
-		for _, c := range rest {
-			other := v.Cell(c.stack.Name, p.Workload.Name)
-			e, ok := v.Compare(p, other)
-			switch {
-			case !ok:
-			case e.TooFew:
-				f.FewestSetups = min(f.FewestSetups, max(e.Pairs, min(e.N[0], e.N[1])))
-			case !e.Differs && e.HasInterval() && math.Log(e.High/e.Low)/2 > math.Log1p(threshold.HalfWidth) && !beats(v, pick, c):
-				open = runview.AddNew(open, c.stack.Name)
-				blocks = max(blocks, moreBlocks(e))
-			}
+	f.FewestSetups = len(pick.cells[0].Rates)
+	for _, c := range append([]candidate{pick}, rest...) {
+		for _, cell := range c.cells {
+			f.FewestSetups = min(f.FewestSetups, cell.Point.N)
 		}
 	}
-	if f.FewestSetups < stats.FewestPairs {
+	blocks := 0 // more that are needed
+	switch {
+	case f.FewestSetups < stats.FewestPairs:
 		add(fact.TooEarly, fact.Doubt{Kind: fact.DoubtFew, BringUps: f.FewestSetups, Needed: stats.FewestPairs})
 		blocks = stats.FewestPairs - f.FewestSetups
-	}
-	if len(open) > 0 {
-		add(fact.Likely, fact.Doubt{Kind: fact.DoubtOpen, Stacks: open})
-	}
-	inRest := func(k fact.Contrast) bool {
-		return slices.ContainsFunc(rest, func(c candidate) bool { return c.stack.Name == k.Stack })
-	}
-	if at := slices.IndexFunc(r.Faster, inRest); at >= 0 {
-		k := r.Faster[at]
-		f.FastestDiffers = true
-		add(fact.Likely, fact.Doubt{Kind: fact.DoubtFaster, Stacks: []string{k.Stack}, Workload: k.Workload})
-	}
-	for _, d := range noise.TwinsApart(v) {
-		add(fact.Likely, d)
+	case len(rest) > 0 && !contest.asGood(pick.stack):
+		blocks = undecided(v, contest, r, f, pick, rest, add)
 	}
 	if n := v.Neighbours(); n != nil {
 		add(fact.Likely, fact.Doubt{Kind: fact.DoubtNeighbours, Neighbours: n})
@@ -359,26 +327,49 @@ func confide(v *runview.View, r *fact.Recommendation, f *Facts, pick candidate, 
 	}
 }
 
-// beats reports whether a stack is to be avoided beside the pick, for what it does
-// under one workload: what it does under another one, as far as it is not known to be
-// better, makes no difference then.
-func beats(v *runview.View, pick, other candidate) bool {
-	return slices.ContainsFunc(pick.cells, func(p *runview.Cell) bool {
-		c := v.Cell(other.stack.Name, p.Workload.Name)
-		if c == nil {
-			return false
+// undecided adds why the pick is not known to be within the margin of the best: other candidates that may be that much
+// better, or one that is. It returns how many blocks more would show it.
+func undecided(v *runview.View, contest contest, r *fact.Recommendation, f *Facts, pick candidate, rest []candidate,
+	add func(fact.Confidence, fact.Doubt)) (blocks int) {
+	open := fact.Doubt{Kind: fact.DoubtOpen}
+	for i, p := range pick.cells {
+		for _, c := range rest {
+			if contest.worse(c, pick) {
+				continue
+			}
+			e, ok := v.Range(c.cells[i], p, contest.level)
+			if ok && (e.High <= 1/(1-v.Margin()) || e.Low > 1) {
+				continue
+			}
+			open.Stacks = runview.AddNew(open.Stacks, c.stack.Name)
+			if ok {
+				open.Apart = max(open.Apart, e.High-1)
+				blocks = max(blocks, moreBlocks(e, v.Margin(), min(c.cells[i].Point.N, p.Point.N)))
+			}
 		}
-		e, ok := v.Compare(p, c)
-		return ok && e.Differs && e.Ratio > 1/threshold.Avoid
-	})
+	}
+	if len(open.Stacks) > 0 {
+		add(fact.Likely, open)
+	} else {
+		f.FastestDiffers = true
+	}
+	inRest := func(k fact.Contrast) bool {
+		return slices.ContainsFunc(rest, func(c candidate) bool { return c.stack.Name == k.Stack })
+	}
+	if at := slices.IndexFunc(r.Faster, inRest); at >= 0 {
+		k := r.Faster[at]
+		add(fact.Likely, fact.Doubt{Kind: fact.DoubtFaster, Stacks: []string{k.Stack}, Workload: k.Workload})
+	}
+	return blocks
 }
 
-// moreBlocks estimates how many blocks more would tell a comparison: intervals
-// shrink with the square root.
-func moreBlocks(e fact.Effect) int {
-	half, needed := math.Log(e.High/e.Low)/2, max(math.Abs(math.Log(e.Ratio)), math.Log1p(threshold.HalfWidth/2))
-	total := float64(e.Pairs) * (half / needed) * (half / needed)
-	return int(max(2, min(total, 30)-float64(e.Pairs)))
+// moreBlocks estimates how many blocks more would show that a stack is no better than the pick by more than the
+// margin, or that it is better, where n were measured: intervals shrink with the square root.
+func moreBlocks(e stats.Bound, margin float64, n int) int {
+	margin = -math.Log1p(-margin)
+	half, needed := math.Log(e.High/e.Ratio), max(margin-math.Log(e.Ratio), margin/2)
+	total := float64(n) * (half / needed) * (half / needed)
+	return int(max(2, min(total, 30)-float64(n)))
 }
 
 // propose says which command would settle what is open, and how long it would
@@ -391,9 +382,15 @@ func propose(v *runview.View, r *fact.Recommendation, f *Facts, blocks int) {
 	if last == 0 || seconds == 0 {
 		return
 	}
-	each := seconds / float64(last)
-	minutes := min(mostMinutes, max(1, math.Ceil(float64(blocks)*each*1.2/60)))
+	trialSeconds := seconds / float64(last)
+	minutes := min(mostMinutes, max(1, math.Ceil(float64(blocks)*trialSeconds*1.2/60)))
 	r.Seconds = 60 * minutes
+	if runs := float64(len(v.Run.Pooled)); runs > 0 { // what is open gets narrower with another run
+		minutes = max(1, math.Ceil(seconds/runs/60))
+		r.Command, r.Seconds = v.Run.Another(nil), 60*minutes
+		f.CommandMinutes = int(minutes)
+		return
+	}
 	r.Command = v.Run.Again("run", "--resume", v.Run.NameForResume(), "--budget", fmt.Sprintf("+%.0fm", minutes))
 	f.CommandMinutes = int(minutes)
 }

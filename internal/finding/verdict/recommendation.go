@@ -5,18 +5,11 @@ package verdict
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
-	"plimsoll/internal/finding/elasticity"
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/levels"
-	"plimsoll/internal/finding/loadline"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/noise"
-	"plimsoll/internal/finding/overload"
-	"plimsoll/internal/finding/policies"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/finding/tenants"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 )
@@ -26,29 +19,24 @@ import (
 type candidate struct {
 	stack *runview.Stack
 	cells []*runview.Cell // one per deciding workload
-	score float64         // geometric mean of median IOPS / the best candidate's, 0 to 1
+	score float64         // its rate / the best candidate's under the workload under which that is lowest, 0 to 1
 }
 
-// Find draws one verdict for the whole run.
+// Find draws one verdict for the whole run. It says how many runs it is from, where they are several.
 func Find(v *runview.View) []fact.Finding {
-	if f, ok := elsewhere(v); ok {
-		f.Facts.(Facts).say(&f)
+	findings := find(v)
+	for _, f := range findings {
+		f.Recommendation.Headline += prose.FromRuns(v.Run)
+		f.Recommendation.Runs = len(v.Run.Pooled)
+	}
+	return findings
+}
+
+func find(v *runview.View) []fact.Finding {
+	if f, ok := answer(v); ok {
 		return []fact.Finding{f}
 	}
-	for _, about := range []func(*runview.View) (fact.Finding, bool){
-		answered(policies.Verdict, func(f *policies.Facts) Facts { return Facts{Answers: Answers{Policies: f}} }),
-		carries,
-		answered(tenants.Verdict, func(f *tenants.Facts) Facts { return Facts{Answers: Answers{Tenants: f}} }),
-		answered(overload.Verdict, func(f *overload.Facts) Facts { return Facts{Answers: Answers{Overload: f}} }),
-		answered(levels.Verdict, func(f *levels.Facts) Facts { return Facts{Answers: Answers{Levels: f}} }),
-	} {
-		if f, ok := about(v); ok {
-			settle(v, &f)
-			f.Facts.(Facts).say(&f)
-			return []fact.Finding{f}
-		}
-	}
-	f := fact.Finding{ID: "recommendation", Case: "recommendation", Kind: fact.KindRecommendation}
+	f := fact.Finding{ID: "recommendation", Case: "stack", Kind: fact.KindRecommendation}
 	inContainer := func(s *runview.Stack) bool { return s.InContainer() }
 	onHost := func(s *runview.Stack) bool { return !s.InContainer() }
 	containers := slices.ContainsFunc(v.All(), func(c *runview.Cell) bool { return c.Stack.InContainer() })
@@ -62,14 +50,15 @@ func Find(v *runview.View) []fact.Finding {
 	ranked := candidates(v, eligible)
 	switch {
 	case len(v.Cells) == 0:
-		f.Case = "nothing"
+		f.Case = "no stack"
 		f.Recommendation, f.Facts = nothing(v, Facts{})
 	case len(ranked) > 0:
 		verdictOn(v, &f, ranked)
 	default:
-		f.Case = "nothing"
+		f.Case = "no stack"
 		stacks := slices.DeleteFunc(slices.Clone(v.Stacks), func(s *runview.Stack) bool { return !eligible(s) })
 		f.Recommendation, f.Facts = nothing(v, Facts{Conditions: Conditions{
+			Imported:           v.Run.Imported != nil,
 			ContainersMeasured: containers, AnsweredCandidates: answeredBy(v, result.SourceMemory, stacks),
 			UncheckedCandidates: answeredBy(v, result.SourceUnknown, stacks),
 		}})
@@ -81,30 +70,6 @@ func Find(v *runview.View) []fact.Finding {
 	f.Caveats = append(f.Caveats, doubts(v)...)
 	f.Facts.(Facts).say(&f)
 	return []fact.Finding{f}
-}
-
-// carries draws the verdict of a run that asks how many instances a host carries.
-func carries(v *runview.View) (fact.Finding, bool) {
-	f, told, ok := loadline.Verdict(v)
-	if !ok {
-		return f, false
-	}
-	if moves := elasticity.Moves(v, told.Cells()); moves != "" && f.Recommendation.Confidence != fact.TooEarly {
-		f.Title += "; " + moves
-	}
-	f.Facts, f.Caveats = Facts{Answers: Answers{LoadLine: told}}, append(f.Caveats, doubts(v)...)
-	return f, true
-}
-
-// answered draws the verdict of a run that asks one question: of asks it, and in is where its facts stand.
-func answered[T any](of func(*runview.View, bool) (fact.Finding, T, bool), in func(T) Facts) func(*runview.View) (fact.Finding, bool) {
-	return func(v *runview.View) (fact.Finding, bool) {
-		f, told, ok := of(v, v.Neighbours() == nil)
-		if ok {
-			f.Facts, f.Caveats = in(told), append(f.Caveats, doubts(v)...)
-		}
-		return f, ok
-	}
 }
 
 // doubts returns the reasons against any verdict that the run's control shows.
@@ -153,42 +118,35 @@ func candidates(v *runview.View, eligible func(*runview.Stack) bool) []candidate
 			continue
 		}
 		for _, cell := range c.cells {
-			best[cell.Workload.Name] = max(best[cell.Workload.Name], cell.Point.Median)
+			best[cell.Workload.Name] = max(best[cell.Workload.Name], v.Level(cell))
 		}
 		out = append(out, c)
 	}
 	for i := range out {
-		out[i].score = geometricMean(out[i].cells, func(c *runview.Cell) float64 { return c.Point.Median / best[c.Workload.Name] })
+		out[i].score = 1
+		for _, c := range out[i].cells {
+			out[i].score = min(out[i].score, share(v.Level(c), best[c.Workload.Name]))
+		}
 	}
 	slices.SortStableFunc(out, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	return out
 }
 
-// geometricMean is 0 when a ratio is 0 or none.
-func geometricMean(cells []*runview.Cell, ratio func(*runview.Cell) float64) float64 {
-	sum := 0.0
-	for _, c := range cells {
-		r := ratio(c)
-		if !(r > 0) {
-			return 0
-		}
-		sum += math.Log(r)
+// share returns a rate as a share of the best one; 0 where nothing was done.
+func share(rate, best float64) float64 {
+	if !(best > 0) {
+		return 0
 	}
-	return math.Exp(sum / float64(len(cells)))
+	return rate / best
 }
 
 // verdictOn writes the recommendation of the best of the ranked candidates.
 func verdictOn(v *runview.View, f *fact.Finding, ranked []candidate) {
-	best := ranked[0]
-	level := []candidate{best} // with the best, under every workload
-	for _, c := range ranked[1:] {
-		if levelEverywhere(v, best, c) {
-			level = append(level, c)
-		}
-	}
-	pick := best
-	if i := slices.IndexFunc(level, func(c candidate) bool { return !c.stack.DiesWithContainer() }); i >= 0 {
-		pick = level[i] // nothing is lost by taking the one that keeps its data
+	pick, contest := ranked[0], contestOf(v, ranked)
+	if i := slices.IndexFunc(ranked, func(c candidate) bool {
+		return !c.stack.DiesWithContainer() && (contest.asGood(c.stack) || contest.maybe(c, ranked[0]))
+	}); i >= 0 {
+		pick = ranked[i] // nothing that matters is known to be lost by taking the one that keeps its data
 	}
 	rest := slices.DeleteFunc(slices.Clone(ranked), func(c candidate) bool { return c.stack == pick.stack })
 
@@ -209,7 +167,7 @@ func verdictOn(v *runview.View, f *fact.Finding, ranked []candidate) {
 			f.Caveats = append(f.Caveats, fmt.Sprintf("%s does not count: under it no such stack's device answered", w.Name))
 		}
 	}
-	f.Recommendation, f.Facts = conclude(v, pick, rest, keeper(pick, rest))
+	f.Recommendation, f.Facts = conclude(v, contest, pick, rest, keeper(pick, rest))
 }
 
 // keeper is where data goes that must outlive its container when the pick
@@ -242,9 +200,8 @@ func betterOnHost(v *runview.View, pick candidate) *candidate {
 		}
 		better, worse := false, false
 		for i := range c.cells {
-			if !v.Level(c.cells[i], pick.cells[i]) {
-				faster := c.cells[i].Point.Median > pick.cells[i].Point.Median
-				better, worse = better || faster, worse || !faster
+			if e, _ := v.Compare(c.cells[i], pick.cells[i]); e.Differs {
+				better, worse = better || e.Ratio > 1, worse || e.Ratio < 1
 			}
 		}
 		if better && !worse {
@@ -254,40 +211,29 @@ func betterOnHost(v *runview.View, pick candidate) *candidate {
 	return nil
 }
 
-// answeredBy are the stacks that such a source answered, with the workloads where
-// it did not answer all of them.
+// answeredBy returns the stacks that a source answered; with the workloads that it answered, unless these are all.
 func answeredBy(v *runview.View, source result.Source, stacks []*runview.Stack) []AnsweredStack {
 	var out []AnsweredStack
 	for _, s := range stacks {
-		var so []string
-		others := false
+		var answered []string
+		missed := false
 		for _, w := range v.Workloads {
 			switch c := v.Cell(s.Name, w.Name); {
 			case c == nil || runview.Buffered(w):
 			case c.Source() == source:
-				so = append(so, w.Name)
+				answered = append(answered, w.Name)
 			default:
-				others = true
+				missed = true
 			}
 		}
 		switch {
-		case len(so) > 0 && others:
-			out = append(out, AnsweredStack{s.Name, so})
-		case len(so) > 0:
+		case len(answered) > 0 && missed:
+			out = append(out, AnsweredStack{s.Name, answered})
+		case len(answered) > 0:
 			out = append(out, AnsweredStack{Stack: s.Name})
 		}
 	}
 	return out
-}
-
-// levelEverywhere reports whether no workload tells two candidates apart.
-func levelEverywhere(v *runview.View, a, b candidate) bool {
-	for i := range a.cells {
-		if !v.Level(a.cells[i], b.cells[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // baselineOf returns the experiment's baseline under the candidate's workloads,

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
@@ -17,25 +17,28 @@ import (
 func (v Facts) say(f *fact.Finding) {
 	r := f.Recommendation
 	switch f.Case {
-	case "recommendation":
-		f.Title, f.Why = v.which(r), v.why(f.Stacks)
-	case "nothing":
-		f.Title, f.Why = v.none(f.Stacks)
-	case "elsewhere":
-		f.Title, f.Why = v.importedText()
+	case "stack":
+		f.Title, f.Why = v.choice(r), v.why(f.Stacks)
+	case "no stack":
+		f.Title, f.Why = v.noChoice(f.Stacks)
 	}
+	r.Headline = v.headline(f.Title, r)
+	r.Use, r.Avoid, r.Next = v.use(r), v.avoid(r), v.next(r)
+	explain(r)
+}
+
+// explain says why a verdict is no surer.
+func explain(r *fact.Recommendation) {
 	for _, d := range r.Because {
 		r.Doubts = append(r.Doubts, doubt(d))
 	}
-	r.Headline = v.headline(f.Title, r.Confidence)
-	r.Use, r.Avoid, r.Next = v.use(r), v.avoid(r), v.next(r)
 	if r.Confidence == fact.Likely && len(r.Doubts) > 0 {
 		r.Reason = "Only likely, because " + strings.Join(r.Doubts, "; ") + "."
 	}
 }
 
-// which says which stack to use.
-func (v Facts) which(r *fact.Recommendation) string {
+// choice says which stack to use.
+func (v Facts) choice(r *fact.Recommendation) string {
 	sure := prose.Capital(string(r.Confidence)) + ": "
 	switch {
 	case r.Confidence == fact.TooEarly && v.OnlyStack:
@@ -45,11 +48,13 @@ func (v Facts) which(r *fact.Recommendation) string {
 		return fmt.Sprintf("Too early to say which stack to use: it takes %d setups of each to separate effects from chance, and some "+
 			"have only %d", stats.FewestPairs, v.FewestSetups)
 	case v.OnlyCandidate && (v.LevelWithBaseline || v.BaselineRatio > 0):
-		return fmt.Sprintf("%s%s is %s, and there is nothing else here to choose", sure, v.Name, v.best(r))
+		return fmt.Sprintf("%s%s is %s, and there is no other stack to choose", sure, v.Name, v.best(r))
+	case v.OnlyCandidate && v.Baseline != "":
+		return fmt.Sprintf("%s%s does %s a second, and cannot be distinguished from %s so far", sure, v.Name, does(v.Rates), v.Baseline)
 	case v.OnlyCandidate && len(v.CachedRates) > 0:
 		return fmt.Sprintf("%s%s does %s a second, beside %s", sure, v.Name, does(v.Rates), does(v.CachedRates))
 	case v.OnlyCandidate:
-		return fmt.Sprintf("%s%s does %s a second, but nothing else here can be compared with it", sure, v.Name, does(v.Rates))
+		return fmt.Sprintf("%s%s does %s a second, but no other stack here can be compared with it", sure, v.Name, does(v.Rates))
 	}
 	return fmt.Sprintf("%suse %s, %s", sure, v.Name, v.best(r))
 }
@@ -63,10 +68,16 @@ func (v Facts) best(r *fact.Recommendation) string {
 	if v.ContrastsBaseline {
 		return contrast
 	}
-	standing := "the fastest here"
+	standing := "the only one of its kind here"
+	if len(v.BesideBest) > 0 {
+		standing = fmt.Sprintf("at most %s below the best that was tried", prose.AtMost(v.BesideBest[0].MayLose()))
+		if v.BesideBest[0].MayLose() == 0 {
+			standing = "the fastest here"
+		}
+	}
 	switch {
 	case v.LevelWithBaseline:
-		standing = fmt.Sprintf("as fast as %s here", v.Baseline)
+		standing = fmt.Sprintf("as fast as %s here within %s", v.Baseline, units.Percent(r.Margin))
 	case v.BaselineRatio >= 1.1:
 		standing = fmt.Sprintf("%s times as fast as %s", units.Times(v.BaselineRatio), v.Baseline)
 	case v.BaselineRatio > 1:
@@ -75,13 +86,17 @@ func (v Facts) best(r *fact.Recommendation) string {
 		standing = fmt.Sprintf("%s slower than %s", units.Percent(1-v.BaselineRatio), v.Baseline)
 	case v.FastestDiffers:
 		standing = "the best over all workloads"
-	case len(r.Level) > 0:
-		standing = "as fast as anything here"
 	}
 	if contrast == "" {
 		return standing
 	}
 	return standing + " and " + contrast
+}
+
+// String is the stack with what it loses: "raw 2.9% (0% to 6%)".
+func (b BesideBest) String() string {
+	loss := func(ratio float64) string { return units.Percent(max(0, 1-ratio)) }
+	return fmt.Sprintf("%s %s (%s to %s)", b.Stack, loss(b.Ratio), loss(b.High), loss(b.Low))
 }
 
 // does lists rates.
@@ -95,13 +110,21 @@ func (v Facts) why(stacks []string) string {
 	if v.InContainer {
 		whose = "that a container can use and whose device answered"
 	}
-	said := []string{fmt.Sprintf("%s is %s.", stacks[0], v.Line)}
-	add := func(format string, values ...any) { said = append(said, fmt.Sprintf(format, values...)) }
+	sentences := []string{fmt.Sprintf("%s is %s.", stacks[0], v.Line)}
+	add := func(format string, values ...any) { sentences = append(sentences, fmt.Sprintf(format, values...)) }
 	if v.Candidates == 1 {
 		add("It is the only stack %s under %s.", whose, plural.And(v.Deciding))
 	} else {
-		add("Of %s %s, it reaches %s of the best median IOPS, as the geometric mean over %s.", plural.Count(v.Candidates, "stack"), whose,
-			units.Percent(v.Score), plural.And(v.Deciding))
+		least := ""
+		if len(v.Deciding) > 1 {
+			least = ", where that is least"
+		}
+		add("Of %s %s, it reaches %s of the best rate under %s%s.", plural.Count(v.Candidates, "stack"), whose,
+			units.Percent(v.Score), plural.And(v.Deciding), least)
+	}
+	if len(v.BesideBest) > 0 {
+		add("Below the best of the others, with ends that hold for all of them together: %s.",
+			strings.Join(plural.Words(v.BesideBest, BesideBest.String), ", "))
 	}
 	if len(v.Others) > 0 {
 		add("Against it, ~ where not significant: %s.", strings.Join(plural.Words(v.Others, func(a Comparison) string {
@@ -124,7 +147,7 @@ func (v Facts) why(stacks []string) string {
 	if b := v.FasterOnHost; b != nil {
 		add("On the host %s is faster (%s), and no container was measured on it: measure `%s > volume` too.", b.Stack, b.byWorkload(), b.Line)
 	}
-	return strings.Join(said, " ")
+	return strings.Join(sentences, " ")
 }
 
 // byWorkload lists the ratios under each workload.
@@ -137,11 +160,15 @@ func (a Comparison) byWorkload() string {
 	}), ", ")
 }
 
-// none says why no stack can be recommended.
-func (v Facts) none(stacks []string) (title, why string) {
+// noChoice returns the title and the reasons of a verdict that recommends no stack.
+func (v Facts) noChoice(stacks []string) (title, why string) {
 	if !v.AnyMeasured {
-		return "Too early to say which stack to use: nothing was measured",
+		return "Too early to say which stack to use: no trial was measured",
 			"No trial finished. The findings on what was not measured say why."
+	}
+	if v.Imported && len(v.AnsweredCandidates) == 0 {
+		return "Imported, not checked against a device: no stack can be recommended",
+			"The files have no counters of a device, which would show that it served what the workload did."
 	}
 	var reasons []string
 	if len(v.AnsweredCandidates) > 0 {
@@ -164,9 +191,9 @@ func (v Facts) none(stacks []string) (title, why string) {
 	return title, "A stack is recommended when its device answered under every workload."
 }
 
-// answeredFor names stacks, and the workloads where not all are meant.
-func answeredFor(all []AnsweredStack) string {
-	return plural.List(all, func(f AnsweredStack) string {
+// answeredFor names stacks; with workloads, unless all workloads are meant.
+func answeredFor(stacks []AnsweredStack) string {
+	return plural.List(stacks, func(f AnsweredStack) string {
 		if f.Stack == "" {
 			return "stacks that mixes name"
 		}
@@ -182,68 +209,68 @@ func (v Facts) use(r *fact.Recommendation) string {
 	if r.Pick == "" || v.OnlyCandidate {
 		return ""
 	}
-	said := r.Pick
+	text := r.Pick
 	switch {
 	case v.EphemeralData && v.PersistentAlternative != nil:
-		said += "; its data goes with the container, so keep what must stay on " + v.PersistentAlternative.Stack
+		text += "; its data goes with the container, so keep what must stay on " + v.PersistentAlternative.Stack
 	case v.EphemeralData:
-		said += "; its data goes with the container"
+		text += "; its data goes with the container"
 	case v.ContainersMeasured:
-		said += "; its data stays when the container goes"
+		text += "; its data stays when the container goes"
 	}
 	if v.LosesOnCrash != "" {
-		said += "; " + v.LosesOnCrash + " makes fsync keep nothing: only for data that a crash of the host may take"
+		text += "; with " + v.LosesOnCrash + ", fsync returns before data is safe: only for data that a crash " +
+			"of the host may take"
 	}
 	switch v.HostStack {
 	case "":
 	case r.Pick:
-		said += "; containers of this host's Docker are on it"
+		text += "; containers of this host's Docker are on it"
 	default:
-		said += "; containers of this host's Docker are on " + v.HostStack
+		text += "; containers of this host's Docker are on " + v.HostStack
 	}
 	if n := len(r.Level); n > 0 {
-		said += fmt.Sprintf("; %s %s as well here", plural.And(r.Level), plural.Choose(n, "does", "do"))
+		text += fmt.Sprintf("; %s %s as well here within %s", plural.And(r.Level), plural.Choose(n, "does", "do"),
+			units.Percent(r.Margin))
 	}
-	return said
+	return text
 }
 
 // avoid names the stacks that are far slower, and those that memory answered.
 func (v Facts) avoid(r *fact.Recommendation) string {
-	var said []string
+	var parts []string
 	if r.Confidence != fact.TooEarly {
-		said = plural.Words(v.StacksToAvoid, func(b SlowerStack) string {
-			return fmt.Sprintf("%s, %s as fast for %s", b.Stack, units.Percent(b.Ratio), b.Plain)
+		parts = plural.Words(v.StacksToAvoid, func(b SlowerStack) string {
+			return fmt.Sprintf("%s, at most %s as fast for %s", b.Stack, prose.AtMost(b.High), b.Plain)
 		})
 		if v.MoreToAvoid > 0 {
-			said = append(said, fmt.Sprintf("and %d more", v.MoreToAvoid))
+			parts = append(parts, fmt.Sprintf("and %d more", v.MoreToAvoid))
 		}
 	}
 	if len(v.AnsweredByMemory) > 0 {
-		said = append(said, answeredFor(v.AnsweredByMemory)+": memory answered there, not the device")
+		parts = append(parts, answeredFor(v.AnsweredByMemory)+": memory answered there, not the device")
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(parts, "; ")
 }
 
 // next says what to check next; "" for nothing.
 func (v Facts) next(r *fact.Recommendation) string {
-	in := fmt.Sprintf("in about %s", plural.Count(v.CommandMinutes, "minute"))
 	switch {
-	case v.LoadLine != nil || v.Overload != nil || v.Tenants != nil || v.Policies != nil || v.Levels != nil:
-		return v.nextOfMixes(r, in)
-	case v.ImportedClasses != nil && r.Command != "":
-		return "what other hosts and numbers would do, by a model of it: " + r.Command
+	case v.Name == "" && v.Imported && v.AnyMeasured:
+		return "compare it with another run: " + printable.Plimsoll("compare", "BEFORE", "AFTER")
 	case v.Name == "":
 		return ""
 	case r.Command != "" && r.Confidence == fact.TooEarly:
-		return fmt.Sprintf("%s, this would settle it: %s", in, r.Command)
+		return fmt.Sprintf("%s, this would settle it: %s", v.inMinutes(), r.Command)
+	case v.FasterOnHost != nil && !v.Imported: // it may be another answer; more time for the same stacks sharpens this one
+		return fmt.Sprintf("measure %s > volume too: on the host %[1]s is faster, and no container was measured on it",
+			v.FasterOnHost.Stack)
 	case r.Command != "":
-		return fmt.Sprintf("%s, this would show more: %s", in, r.Command)
+		return fmt.Sprintf("%s, this would show more: %s", v.inMinutes(), r.Command)
 	case v.HostBusy && !v.Imported:
 		return "the same again when the host is quiet: plimsoll doctor shows how busy it is"
 	case v.Imported:
 		return "the numbers come from files: measure here to have them checked"
-	case v.FasterOnHost != nil:
-		return fmt.Sprintf("a data volume on %s: on the host it is faster, and no container was measured on it", v.FasterOnHost.Stack)
 	case v.InLab:
 		return "measure on real hardware: the lab's drives are emulated"
 	case v.OnLoopDevice && v.Experiment != "":
@@ -255,29 +282,9 @@ func (v Facts) next(r *fact.Recommendation) string {
 	return ""
 }
 
-// nextOfMixes says what is open of a verdict on mixes, and gives the command that would settle it.
-func (v Facts) nextOfMixes(r *fact.Recommendation, in string) string {
-	open := ""
-	if v.LoadLine != nil {
-		open = v.LoadLine.Next()
-	}
-	if v.Overload != nil && v.Overload.Overload.Next > 0 {
-		open = fmt.Sprintf("offer %s operations a second too", units.Rate(v.Overload.Overload.Next))
-	}
-	if open == "" && r.Confidence != fact.Sure && (v.Tenants == nil || v.Tenants.Known()) {
-		open = "bring it up more often: what is open gets narrower"
-	}
-	var said []string
-	if open != "" {
-		said = append(said, open)
-	}
-	switch {
-	case r.Command != "":
-		said = append(said, in+": "+r.Command)
-	case open == "" && r.Confidence == fact.Sure:
-		said = append(said, "nothing: what was asked is settled")
-	}
-	return strings.Join(said, "; ")
+// inMinutes says how long the proposed command would take.
+func (v Facts) inMinutes() string {
+	return fmt.Sprintf("in about %s", plural.Count(v.CommandMinutes, "minute"))
 }
 
 // doubt says why a verdict is no surer.
@@ -286,11 +293,16 @@ func doubt(d fact.Doubt) string {
 	case fact.DoubtFew:
 		return fmt.Sprintf("it takes %d setups to distinguish stacks, and there is one with %d", d.Needed, d.BringUps)
 	case fact.DoubtOpen:
-		return fmt.Sprintf("it cannot be distinguished from %s so far", plural.And(d.Stacks))
+		said := fmt.Sprintf("it cannot be distinguished from %s so far", plural.And(d.Stacks))
+		if d.Apart > 0 {
+			said += fmt.Sprintf(", which may be up to %s faster", prose.AtMost(d.Apart))
+		}
+		return said
 	case fact.DoubtFaster:
 		return fmt.Sprintf("under %s, %s is faster", d.Workload, plural.And(d.Stacks))
 	case fact.DoubtTwins:
-		return fmt.Sprintf("two copies of %s differ by %s under %s, so that something besides the stacks decides there",
+		return fmt.Sprintf("two copies of %s differ by %s under %s, so that something besides the stacks decides there; "+
+			"they do not show a bias that stays with another stack",
 			plural.And(d.Stacks), prose.Deviation(d.Apart), d.Workload)
 	case fact.DoubtNeighbours:
 		return "the host was not quiet: " + prose.Neighbours(d.Neighbours)

@@ -87,25 +87,24 @@ func MountOf(roots hostfs.Roots, path string) (*mountinfo.Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	mounts, err := mountsAbove(roots, path)
+	mounts, err := ReadMounts(roots)
 	if err != nil {
 		return nil, err
 	}
-	var best *mountinfo.Info
-	for _, m := range mounts { // later mounts cover earlier ones
-		if best == nil || len(m.Mountpoint) >= len(best.Mountpoint) {
-			best = m
-		}
-	}
-	if best == nil {
+	mount := mounts.At(path)
+	if mount == nil {
 		return nil, fmt.Errorf("no mount holds %s", path)
 	}
-	return best, nil
+	return mount, nil
 }
 
-// mountsAbove lists the mounts on a path and on what it lies in.
-func mountsAbove(roots hostfs.Roots, path string) ([]*mountinfo.Info, error) {
-	f, err := os.Open(roots.InProc("thread-self/mountinfo")) // of this thread: others may be in other namespaces
+// Mounts are the mounts of this thread, as the kernel lists them. Reading them, and looking a path up, asks no file
+// system, so that one that hangs is not waited for.
+type Mounts []*mountinfo.Info
+
+// ReadMounts returns all mounts of this thread: others may be in other namespaces.
+func ReadMounts(roots hostfs.Roots) (Mounts, error) {
+	f, err := os.Open(roots.InProc("thread-self/mountinfo"))
 	if errors.Is(err, os.ErrNotExist) {
 		f, err = os.Open(roots.InProc("self/mountinfo"))
 	}
@@ -113,7 +112,34 @@ func mountsAbove(roots hostfs.Roots, path string) ([]*mountinfo.Info, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return mountinfo.GetMountsFromReader(f, mountinfo.ParentsFilter(path))
+	return mountinfo.GetMountsFromReader(f, nil)
+}
+
+// At returns the mount that an absolute path without symbolic links lies on; nil for none. Later mounts cover earlier
+// ones, and whatever is mounted below what they cover.
+func (mounts Mounts) At(path string) *mountinfo.Info {
+	covering, ids := Mounts{}, map[int]bool{}
+	prefix := strings.TrimSuffix(filepath.Clean(path), "/") + "/"
+	for _, m := range mounts {
+		if strings.HasPrefix(prefix, strings.TrimSuffix(m.Mountpoint, "/")+"/") {
+			covering = append(covering, m)
+			ids[m.ID] = true
+		}
+	}
+	slices.SortStableFunc(covering, func(a, b *mountinfo.Info) int { return len(a.Mountpoint) - len(b.Mountpoint) })
+	root := slices.IndexFunc(covering, func(m *mountinfo.Info) bool { return m.Parent == m.ID || !ids[m.Parent] })
+	if root < 0 {
+		return nil
+	}
+	mount := covering[root]
+	for range covering { // a path comes to the shortest mount point first
+		next := slices.IndexFunc(covering, func(m *mountinfo.Info) bool { return m.Parent == mount.ID && m.ID != mount.ID })
+		if next < 0 {
+			break
+		}
+		mount = covering[next]
+	}
+	return mount
 }
 
 func majMin(dev uint64) string { return fmt.Sprintf("%d:%d", unix.Major(dev), unix.Minor(dev)) }
@@ -138,21 +164,21 @@ func descend(roots hostfs.Roots, majmin string, depth int, chain *[]result.Devic
 		}
 		return nil
 	}
-	at := seen
-	if at < 0 {
-		at = len(*chain)
+	i := seen
+	if i < 0 {
+		i = len(*chain)
 		d := result.Device{Name: filepath.Base(dir), MajMin: majmin, Role: Under, Buffered: buffered(dir)}
 		*chain = append(*chain, d)
 	}
-	(*chain)[at].Depth = depth
-	under, memory, err := below(roots, dir)
+	(*chain)[i].Depth = depth
+	lower, memory, err := devicesBelow(roots, dir)
 	if err != nil {
 		return err
 	}
-	if len(under) == 0 && !memory {
-		(*chain)[at].Role = Bottom
+	if len(lower) == 0 && !memory {
+		(*chain)[i].Role = Bottom
 	}
-	for _, u := range under {
+	for _, u := range lower {
 		if err := descend(roots, u, depth+1, chain); err != nil {
 			return err
 		}
@@ -193,9 +219,9 @@ func StatFile(roots hostfs.Roots, d result.Device) string {
 	return roots.InSys("dev/block", d.MajMin, "stat")
 }
 
-// below returns the devices under a device in sysfs: the disk of a loop device's file, the slaves of a mapped or
+// devicesBelow returns the devices under a device in sysfs: the disk of a loop device's file, the slaves of a mapped or
 // striped device. memory is true when a loop device's file is on no device.
-func below(roots hostfs.Roots, dir string) (under []string, memory bool, err error) {
+func devicesBelow(roots hostfs.Roots, dir string) (lower []string, memory bool, err error) {
 	if b, err := os.ReadFile(filepath.Join(dir, "loop/backing_file")); err == nil {
 		file := strings.TrimSpace(string(b))
 		id, err := deviceOf(roots, strings.TrimSuffix(file, " (deleted)"))
@@ -217,9 +243,9 @@ func below(roots hostfs.Roots, dir string) (under []string, memory bool, err err
 		if data := poolData(filepath.Dir(s)); data != "" {
 			id = data
 		}
-		under = append(under, id)
+		lower = append(lower, id)
 	}
-	return under, false, nil
+	return lower, false, nil
 }
 
 // Counters are the I/Os that each device of a chain has completed since boot.

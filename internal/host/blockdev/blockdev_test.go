@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/moby/sys/mountinfo"
+
 	"plimsoll/internal/host/hostfs"
 	"plimsoll/internal/result"
 	"plimsoll/internal/testkit/hosttest"
@@ -63,5 +65,24 @@ func TestChainAndCountersOfALoopDevice(t *testing.T) {
 		if i == 0 && c.Reads != 100 {
 			t.Errorf("%s, ours alone, counted %d reads, want 100", c.Device.Name, c.Reads)
 		}
+	}
+}
+
+// A path is on the mount that covers it: of mounts on one point the last, none below what another covers, and none
+// whose name only begins alike.
+func TestMountsAt(t *testing.T) {
+	mount := func(id, parent int, at string) *mountinfo.Info {
+		return &mountinfo.Info{ID: id, Parent: parent, Mountpoint: at}
+	}
+	mounts := Mounts{mount(1, 0, "/"), mount(2, 1, "/mnt"), mount(3, 2, "/mnt/a"), mount(4, 1, "/data"),
+		mount(5, 4, "/data"), mount(6, 1, "/srv/deep"), mount(7, 1, "/srv")}
+	for path, want := range map[string]int{"/": 1, "/mntx": 1, "/mnt": 2, "/mnt/b": 2, "/mnt/a/b": 3, "/mnt/a/../c": 2,
+		"/data/x": 5, "/srv/deep/x": 7} {
+		if m := mounts.At(path); m == nil || m.ID != want {
+			t.Errorf("%s is on %+v, not on mount %d", path, m, want)
+		}
+	}
+	if m := (Mounts{}).At("/"); m != nil {
+		t.Errorf("%+v", m)
 	}
 }

@@ -27,9 +27,8 @@ type Disk struct {
 	Between string
 }
 
-// Disks finds the disks under a stack: devices are its chain, of which it has
-// those named in alone for itself. A device without a number, as a path of an
-// NVMe device, is left out.
+// Disks returns the disks under a stack. devices is the stack's chain; the stack has the devices named in alone for
+// itself. A device without a number, such as a path of an NVMe device, is left out.
 func Disks(roots hostfs.Roots, devices []result.Device, alone []string, between string) ([]Disk, error) {
 	var disks []Disk
 	for _, d := range devices {
@@ -48,11 +47,11 @@ func Disks(roots hostfs.Roots, devices []result.Device, alone []string, between 
 		if !slices.Contains(alone, d.Name) || d.MajMin == "" {
 			continue
 		}
-		var under []result.Device
-		if err := descend(roots, d.MajMin, 0, &under); err != nil {
+		var lower []result.Device
+		if err := descend(roots, d.MajMin, 0, &lower); err != nil {
 			return nil, err
 		}
-		for _, u := range under {
+		for _, u := range lower {
 			if u.Role != Bottom || u.MajMin == "" {
 				continue
 			}
@@ -60,9 +59,9 @@ func Disks(roots hostfs.Roots, devices []result.Device, alone []string, between 
 			if err != nil {
 				return nil, err
 			}
-			at := slices.IndexFunc(disks, func(o Disk) bool { return o.MajMin == whole.MajMin })
-			if at >= 0 && whole.Name != d.Name {
-				disks[at].Above = append(disks[at].Above, d)
+			i := slices.IndexFunc(disks, func(o Disk) bool { return o.MajMin == whole.MajMin })
+			if i >= 0 && whole.Name != d.Name {
+				disks[i].Above = append(disks[i].Above, d)
 			}
 		}
 	}

@@ -140,13 +140,13 @@ func (h host) plan(name string, o Options) (*Group, error) {
 		p := &g.places[i]
 		switch {
 		case o.Below != nil:
-			above, err := o.Below.in(p.mount)
+			parent, err := o.Below.in(p.mount)
 			if err != nil {
 				return nil, err
 			}
-			p.dir = filepath.Join(above.dir, name)
+			p.dir = filepath.Join(parent.dir, name)
 			if o.ShareDevices && !p.unified && slices.Equal(p.controllers, []string{blkio}) {
-				p.dir, p.shared = above.dir, true
+				p.dir, p.shared = parent.dir, true
 			}
 		case o.Limits:
 			p.dir = filepath.Join(p.mount, name)
@@ -168,7 +168,7 @@ func (g *Group) in(mount string) (place, error) {
 			return p, nil
 		}
 	}
-	return place{}, fmt.Errorf("the group above has no place in %s: it was not made to carry limits", mount)
+	return place{}, fmt.Errorf("the cgroup above has no group in %s, so limits cannot be set there", mount)
 }
 
 // placeOf returns the place that serves a controller.
@@ -257,19 +257,19 @@ var unifiedName = map[string]string{blkio: "io", cpu: "cpu", cpuset: "cpuset", m
 
 // switchOn enables version 2's controllers for the group: every parent has to enable them.
 func (g *Group) switchOn(p place) {
-	above, rest := p.mount, strings.Split(p.path(), "/")
+	parent, rest := p.mount, strings.Split(p.path(), "/")
 	for _, name := range rest {
-		on, _ := os.ReadFile(filepath.Join(above, "cgroup.subtree_control")) // else switching on says why
+		on, _ := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control")) // else switching on says why
 		for _, c := range p.controllers {
 			name := unifiedName[c]
 			if name == "" || g.missing[c] != nil || slices.Contains(strings.Fields(string(on)), name) {
 				continue
 			}
-			if err := write(filepath.Join(above, "cgroup.subtree_control"), "+"+name); err != nil {
+			if err := write(filepath.Join(parent, "cgroup.subtree_control"), "+"+name); err != nil {
 				g.missing[c] = err
 			}
 		}
-		above = filepath.Join(above, name)
+		parent = filepath.Join(parent, name)
 	}
 }
 
@@ -353,17 +353,17 @@ func (g *Group) Start(cmd *exec.Cmd) (err error) {
 
 // enter moves the calling thread to a group of each hierarchy of version 1.
 func (g *Group) enter(dir func(place) string) error {
-	var all []error
+	var errs []error
 	for _, p := range g.places {
 		if p.unified {
 			continue
 		}
 		// By its number the kernel would stop the whole host for a moment.
 		if err := os.WriteFile(filepath.Join(dir(p), "tasks"), []byte("0"), 0); err != nil {
-			all = append(all, err)
+			errs = append(errs, err)
 		}
 	}
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
 // ID returns the number under which accounts of block I/O know the group.
@@ -386,7 +386,7 @@ func inode(path string) (uint64, error) {
 // IDs returns the numbers of the group and of those below it.
 func (g *Group) IDs() ([]uint64, error) {
 	top := g.ioPlace().dir
-	var all []uint64
+	var ids []uint64
 	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && path != top:
@@ -398,22 +398,22 @@ func (g *Group) IDs() ([]uint64, error) {
 		}
 		id, err := inode(path)
 		if err == nil {
-			all = append(all, id)
+			ids = append(ids, id)
 		}
 		return nil
 	})
-	return all, err
+	return ids, err
 }
 
-// Above returns the numbers of the groups that this one is in, but for the root:
-// where a controller is not switched on for it, they are charged in its place.
+// Above returns the numbers of the groups that hold this one, without the root. They are charged for this group if a
+// controller is not enabled for it.
 func (g *Group) Above() []uint64 {
-	var all []uint64
+	var ids []uint64
 	charged := g.ioPlace()
 	for dir := filepath.Dir(charged.dir); len(dir) > len(charged.mount); dir = filepath.Dir(dir) {
 		if id, err := inode(dir); err == nil {
-			all = append(all, id)
+			ids = append(ids, id)
 		}
 	}
-	return all
+	return ids
 }

@@ -62,7 +62,7 @@ func TestAProcessOfAGroup(t *testing.T) {
 		if err := g.Start(cmd); err != nil {
 			t.Fatal(err)
 		}
-		of, err := Of(cmd.Process.Pid)
+		group, err := Of(cmd.Process.Pid)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestAProcessOfAGroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := of.ID(); err != nil || got != want {
+		if got, err := group.ID(); err != nil || got != want {
 			t.Errorf("the process is charged as %d (%v), want %d", got, err, want)
 		}
 		_ = in.Close()

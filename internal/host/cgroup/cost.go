@@ -17,21 +17,20 @@ import (
 
 func init() { journal.Register("iocost", func() journal.Change { return new(Cost) }) }
 
-// Unified returns where the hierarchy of version 2 is mounted, in which block I/O is charged, or an error that explains
-// why it is charged in none.
+// Unified returns the mount point of the hierarchy of version 2. The error says why block I/O is not charged there.
 func Unified(roots hostfs.Roots) (mount string, err error) {
-	all, err := host{roots}.hierarchies("self", []string{blkio})
+	hierarchies, err := host{roots}.hierarchies("self", []string{blkio})
 	if err != nil {
 		return "", err
 	}
-	at := all[0]
+	found := hierarchies[0]
 	switch {
-	case at.err != nil:
-		return "", at.err
-	case !at.unified:
-		return "", chargedByVersion1(at.mount)
+	case found.err != nil:
+		return "", found.err
+	case !found.unified:
+		return "", chargedByVersion1(found.mount)
 	}
-	return at.mount, nil
+	return found.mount, nil
 }
 
 func chargedByVersion1(mount string) error {

@@ -64,7 +64,7 @@ func remedyFor(name string, why error) string {
 	case errors.Is(why, syscall.ENODEV):
 		return "limits are for whole disks that are there: see lsblk -o NAME,MAJ:MIN"
 	case controller == memory && errors.Is(why, syscall.EBUSY):
-		return "its processes hold more than that and nothing can be taken from them: stop them first, or allow more"
+		return "its processes hold more than that, and the kernel cannot reclaim it: stop them first, or allow more"
 	case name == "cgroup.subtree_control" && errors.Is(why, syscall.EBUSY):
 		return "the group has processes of its own: in a container, run with the host's cgroups (--cgroupns=host)"
 	case controller == cpuset && name != "cpuset.mems":

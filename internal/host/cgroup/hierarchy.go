@@ -19,10 +19,10 @@ import (
 // there.
 const root = "/sys/fs/cgroup"
 
-// hierarchy is a tree of cgroups, and where a process is in it.
+// hierarchy is a tree of cgroups, and a process's place in the tree.
 type hierarchy struct {
 	mount   string
-	own     string // the process's group, from the root of the mount: "/" for that root
+	group   string // the process's group, from the root of the mount: "/" for that root
 	unified bool   // version 2
 }
 
@@ -83,23 +83,23 @@ func (h host) groupOf(pid string, controllers []string) (*Group, error) {
 	}
 	g := &Group{missing: map[string]error{}}
 	for i, c := range controllers {
-		at := theirs[i]
+		found := theirs[i]
 		switch {
-		case at.err != nil && slices.Contains(measuring, c):
-			return nil, at.err
-		case at.err != nil:
-			g.missing[c] = at.err
+		case found.err != nil && slices.Contains(measuring, c):
+			return nil, found.err
+		case found.err != nil:
+			g.missing[c] = found.err
 			continue
 		}
-		same := slices.IndexFunc(g.places, func(p place) bool { return p.mount == at.mount })
-		if same >= 0 {
-			g.places[same].controllers = append(g.places[same].controllers, c)
+		known := slices.IndexFunc(g.places, func(p place) bool { return p.mount == found.mount })
+		if known >= 0 {
+			g.places[known].controllers = append(g.places[known].controllers, c)
 			continue
 		}
 		g.places = append(g.places, place{
-			hierarchy:   at.hierarchy,
-			dir:         filepath.Join(at.mount, at.own),
-			home:        filepath.Join(ours[i].mount, ours[i].own),
+			hierarchy:   found.hierarchy,
+			dir:         filepath.Join(found.mount, found.group),
+			home:        filepath.Join(ours[i].mount, ours[i].group),
 			controllers: []string{c},
 		})
 	}
@@ -112,7 +112,7 @@ type lookup struct {
 	err error
 }
 
-// hierarchies returns that of each controller, as a process is in it.
+// hierarchies returns the hierarchy of each controller, with the process's group.
 func (h host) hierarchies(pid string, controllers []string) ([]lookup, error) {
 	text, err := os.ReadFile(h.roots.InProc(pid, "cgroup"))
 	if err != nil {
@@ -129,12 +129,12 @@ func (h host) hierarchies(pid string, controllers []string) ([]lookup, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]lookup, len(controllers))
+	lookups := make([]lookup, len(controllers))
 	for i, c := range controllers {
-		all[i].hierarchy, all[i].err = findHierarchy(string(text), mounts, c)
-		all[i].mount = h.roots.Path(all[i].mount)
+		lookups[i].hierarchy, lookups[i].err = findHierarchy(string(text), mounts, c)
+		lookups[i].mount = h.roots.Path(lookups[i].mount)
 	}
-	return all, nil
+	return lookups, nil
 }
 
 // findHierarchy returns the hierarchy of a controller, with the process's group in it, from /proc/PID/cgroup and the
@@ -161,7 +161,7 @@ func findHierarchy(text string, mounts []*mountinfo.Info, controller string) (hi
 		if err != nil || below == ".." || strings.HasPrefix(below, "../") {
 			continue
 		}
-		return hierarchy{mount: m.Mountpoint, own: filepath.Join("/", below), unified: unified}, nil
+		return hierarchy{mount: m.Mountpoint, group: filepath.Join("/", below), unified: unified}, nil
 	}
 	return hierarchy{}, fmt.Errorf(
 		"the hierarchy of cgroups for %s, in which this is %s, is not mounted at %s, or its part with this is not",

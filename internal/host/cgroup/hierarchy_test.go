@@ -92,5 +92,5 @@ func tell(h hierarchy) string {
 	if h.unified {
 		version = " v2"
 	}
-	return h.mount + " " + h.own + version
+	return h.mount + " " + h.group + version
 }

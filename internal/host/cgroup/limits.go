@@ -25,19 +25,19 @@ func (g *Group) Limit(l result.Limits, devices []string) (readBack result.Limits
 		l.Write.BytesPerSecond, l.Write.OperationsPerSecond, l.IOWeight, int64(l.IOLatency)) < 0 {
 		return readBack, fmt.Errorf("limits below zero: %+v (0 is for none)", l)
 	}
-	var all []error
-	// Each reads back also when it failed.
+	var errs []error
+	// Each call reads back its limit, even if setting it failed.
 	readBack.CPUSet, err = g.limitCPUSet(l.CPUSet)
-	all = append(all, err)
+	errs = append(errs, err)
 	readBack.CPUs, err = g.limitCPUs(l.CPUs)
-	all = append(all, err)
+	errs = append(errs, err)
 	readBack.MemoryBytes, err = g.limitMemory(l.MemoryBytes)
-	all = append(all, err)
+	errs = append(errs, err)
 	readBack.Read, readBack.Write, err = g.limitDevices(l.Read, l.Write, devices)
-	all = append(all, err)
+	errs = append(errs, err)
 	readBack.IOWeight, readBack.IOLatency, err = g.shareDevices(l.IOWeight, l.IOLatency, devices)
-	all = append(all, err)
-	return readBack, errors.Join(all...)
+	errs = append(errs, err)
+	return readBack, errors.Join(errs...)
 }
 
 // LimitDevices is Limit of devices alone: whatever else limits the group stays.
@@ -52,31 +52,32 @@ func (g *Group) LimitDevices(l result.Limits, devices []string) (readBack result
 // Limits returns the limits that the kernel holds for the group, on devices for those
 // that are named.
 func (g *Group) Limits(devices []string) (l result.Limits, err error) {
-	var all []error
+	var errs []error
 	if p, ok := g.placeOf(cpuset); ok {
 		l.CPUSet, err = p.cpus()
-		all = append(all, err)
+		errs = append(errs, withoutMissing(err))
 	}
 	if p, ok := g.placeOf(cpu); ok {
 		l.CPUs, err = p.quota()
-		all = append(all, err)
+		errs = append(errs, withoutMissing(err))
 	}
 	if p, ok := g.placeOf(memory); ok {
 		l.MemoryBytes, err = p.readInt(p.fileName("memory.limit_in_bytes", "memory.max"))
-		all = append(all, err)
+		errs = append(errs, withoutMissing(err))
 	}
 	if p, ok := g.placeOf(blkio); ok && !p.shared {
 		l.Read, l.Write, err = p.rates(devices)
-		all = append(all, err)
+		errs = append(errs, withoutMissing(err))
 		for _, d := range devices {
 			l.IOWeight, l.IOLatency, err = p.shareOf(d)
-			all = append(all, err)
+			errs = append(errs, withoutMissing(err))
 		}
 	}
-	return l, withoutMissing(errors.Join(all...))
+	return l, errors.Join(errs...)
 }
 
-// withoutMissing returns no error for a file that is not there: it limits nothing.
+// withoutMissing returns no error for a file that is not there: it limits nothing. err is of one file: a join with a
+// missing one would hide what failed in others.
 func withoutMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -116,8 +117,8 @@ func (p place) remove(name, value string) error {
 func (p place) set(name, value string) error { return write(filepath.Join(p.dir, name), value) }
 
 // checkHeld returns an error when the kernel's value differs from the one that was set.
-func (p place) checkHeld(name string, same bool, set, holds any) error {
-	if same {
+func (p place) checkHeld(name string, equal bool, set, holds any) error {
+	if equal {
 		return nil
 	}
 	return fmt.Errorf("%s: %v was set, and the kernel holds %v (a limit of a group above may be less)",
@@ -226,15 +227,15 @@ func (g *Group) limitCPUSet(cpus string) (holds string, err error) {
 
 // cpus returns the processors that the group is limited to; "" for those of its parent.
 func (p place) cpus() (string, error) {
-	own, err := p.read("cpuset.cpus")
+	cpuSet, err := p.read("cpuset.cpus")
 	if err != nil || p.unified {
-		return own, err
+		return cpuSet, err
 	}
-	above, err := os.ReadFile(filepath.Join(filepath.Dir(p.dir), "cpuset.cpus"))
-	if err == nil && strings.TrimSpace(string(above)) == own {
-		own = ""
+	parentSet, err := os.ReadFile(filepath.Join(filepath.Dir(p.dir), "cpuset.cpus"))
+	if err == nil && strings.TrimSpace(string(parentSet)) == cpuSet {
+		cpuSet = ""
 	}
-	return own, err
+	return cpuSet, err
 }
 
 // parseCPUs returns the numbers of a list as the kernel writes it, "0-3,8", in order.
@@ -454,30 +455,29 @@ func (p place) readKeyed(name string) (map[string]map[string]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]map[string]int64{}
+	values := map[string]map[string]int64{}
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
 		if len(f) == 0 {
 			continue
 		}
-		all[f[0]] = map[string]int64{}
+		values[f[0]] = map[string]int64{}
 		for _, pair := range f[1:] {
 			key, value, _ := strings.Cut(pair, "=")
 			n, err := parseInt(value)
-			if err == nil { // a kernel may tell more than numbers
-				all[f[0]][key] = n
+			if err == nil { // newer kernels may print other values than numbers
+				values[f[0]][key] = n
 			}
 		}
 	}
-	return all, nil
+	return values, nil
 }
 
-// rates returns the limits on devices; where they have different ones, those of the
-// last that has any.
+// rates returns the limits on devices. If the devices have different limits, those of the last limited device count.
 func (p place) rates(devices []string) (read, write result.Rate, err error) {
-	all, err := p.ratesByDevice()
+	limits, err := p.ratesByDevice()
 	for _, d := range devices {
-		rule, ok := all[d]
+		rule, ok := limits[d]
 		if ok {
 			read, write = rule.Read, rule.Write
 		}
@@ -487,31 +487,31 @@ func (p place) rates(devices []string) (read, write result.Rate, err error) {
 
 // ratesByDevice returns the limits on every device that has any, by MAJ:MIN.
 func (p place) ratesByDevice() (map[string]result.Limits, error) {
-	all := map[string]result.Limits{}
+	limits := map[string]result.Limits{}
 	if p.unified {
 		rules, err := p.readKeyed("io.max")
 		for d, rule := range rules {
-			all[d] = result.Limits{
+			limits[d] = result.Limits{
 				Read:  result.Rate{BytesPerSecond: rule["rbps"], OperationsPerSecond: rule["riops"]},
 				Write: result.Rate{BytesPerSecond: rule["wbps"], OperationsPerSecond: rule["wiops"]},
 			}
 		}
-		return all, err
+		return limits, err
 	}
 	for _, t := range throttle {
 		rules, err := p.readTable(t.name)
 		if err != nil {
-			return all, err
+			return limits, err
 		}
 		for d, rate := range rules {
 			if rate < noLimit {
-				l := all[d]
+				l := limits[d]
 				*t.rate(&l.Read, &l.Write) = int64(rate)
-				all[d] = l
+				limits[d] = l
 			}
 		}
 	}
-	return all, nil
+	return limits, nil
 }
 
 // DeviceLimits returns the limits that the kernel holds for the group on devices, by MAJ:MIN. A file that is not there

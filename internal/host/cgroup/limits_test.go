@@ -71,14 +71,14 @@ func usage(t *testing.T, g *Group) Usage {
 func run(t *testing.T, g *Group, argv ...string) time.Duration {
 	t.Helper()
 	cmd := exec.Command(argv[0], argv[1:]...)
-	var said strings.Builder
-	cmd.Stderr = &said
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	began := time.Now()
 	if err := g.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil && argv[0] != "timeout" {
-		t.Fatalf("%v: %v: %s", argv, err, &said)
+		t.Fatalf("%v: %v: %s", argv, err, &stderr)
 	}
 	return time.Since(began)
 }
@@ -311,17 +311,17 @@ func TestMemoryOfTheParentHoldsItsChildren(t *testing.T) {
 	mini := made("mini", Options{Limits: true})
 	limit(t, mini, result.Limits{MemoryBytes: 32 << 20})
 	dir := t.TempDir()
-	var all int64
+	var cached int64
 	for i := range 2 {
 		child := made("child"+strconv.Itoa(i), Options{Below: mini})
 		run(t, child, "cat", uncached(t, dir, "file"+strconv.Itoa(i), 28<<20))
-		all += usage(t, child).Memory.CacheBytes
+		cached += usage(t, child).Memory.CacheBytes
 	}
 	if m := usage(t, mini).Memory; m.PeakBytes > 32<<20 || m.PeakBytes < 30<<20 || m.CacheBytes < 16<<20 {
 		t.Errorf("two children read 28 MiB each within 32 MiB: %+v", m)
 	}
-	if all > 56<<20 || all < 16<<20 {
-		t.Errorf("the children say that they have %d bytes", all)
+	if cached > 56<<20 || cached < 16<<20 {
+		t.Errorf("the children say that they have %d bytes", cached)
 	}
 	if left, err := mini.DropCache(); err != nil || left > 1<<20 {
 		t.Errorf("the cache of the scaled-down host was dropped, and %d bytes are left: %v", left, err)
@@ -439,14 +439,14 @@ func TestLimitsOnADeviceAreShared(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	there, err := mini.ioPlace().direct()
+	members, err := mini.ioPlace().direct()
 	moved := !mini.ioPlace().unified // with version 2 there is nothing to move
-	if moved && (err != nil || !slices.Contains(there, child) || !slices.Contains(there, cmd.Process.Pid)) {
-		t.Errorf("%d and %d were gathered, and %v are there (%v)", cmd.Process.Pid, child, there, err)
+	if moved && (err != nil || !slices.Contains(members, child) || !slices.Contains(members, cmd.Process.Pid)) {
+		t.Errorf("%d and %d were gathered, and %v are there (%v)", cmd.Process.Pid, child, members, err)
 	}
-	of, err := Of(child)
-	if err != nil || of.cpuPlace().dir != apart.cpuPlace().dir {
-		t.Errorf("its processor time is accounted for in %s (%v), not in %s", of.cpuPlace().dir, err, apart.cpuPlace().dir)
+	group, err := Of(child)
+	if err != nil || group.cpuPlace().dir != apart.cpuPlace().dir {
+		t.Errorf("its processor time is accounted for in %s (%v), not in %s", group.cpuPlace().dir, err, apart.cpuPlace().dir)
 	}
 	if err := mini.Gather(os.Getpid()); err == nil {
 		t.Error("this very process was gathered, which is nobody's container")
@@ -469,25 +469,25 @@ func TestMove(t *testing.T) {
 	if _, err := fmt.Fscan(out, &grandchild); err != nil {
 		t.Fatal(err)
 	}
-	all := append([]int{cmd.Process.Pid}, descendants(cmd.Process.Pid)...)
+	pids := append([]int{cmd.Process.Pid}, descendants(cmd.Process.Pid)...)
 	t.Cleanup(func() {
-		for _, pid := range slices.Backward(all) {
+		for _, pid := range slices.Backward(pids) {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 		_ = cmd.Wait()
 	})
-	if len(all) != 3 || all[2] != grandchild {
-		t.Fatalf("the processes are %v, and %d the last", all, grandchild)
+	if len(pids) != 3 || pids[2] != grandchild {
+		t.Fatalf("the processes are %v, and %d the last", pids, grandchild)
 	}
 	if err := g.Move(cmd.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
-	for _, pid := range all {
-		of, err := Of(pid)
+	for _, pid := range pids {
+		group, err := Of(pid)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range of.places {
+		for _, p := range group.places {
 			if want, err := g.in(p.mount); err != nil || p.dir != want.dir {
 				t.Errorf("process %d is in %s, not in %s (%v)", pid, p.dir, want.dir, err)
 			}

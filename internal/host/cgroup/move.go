@@ -55,7 +55,7 @@ func (g *Group) move(pid int) error {
 }
 
 // descendants returns the processes that descend from one, parents before children.
-func descendants(of int) []int {
+func descendants(ancestor int) []int {
 	children := map[int][]int{}
 	entries, _ := os.ReadDir("/proc") // without it, there is none to be found
 	for _, e := range entries {
@@ -74,16 +74,16 @@ func descendants(of int) []int {
 			children[parent] = append(children[parent], pid)
 		}
 	}
-	var all []int
-	for next := children[of]; len(next) > 0; {
-		all = append(all, next...)
+	var pids []int
+	for next := children[ancestor]; len(next) > 0; {
+		pids = append(pids, next...)
 		var after []int
 		for _, pid := range next {
 			after = append(after, children[pid]...)
 		}
 		next = after
 	}
-	return all
+	return pids
 }
 
 // Gather applies the group's device limits to everything in the groups of the given processes: to all of a container,
@@ -106,16 +106,16 @@ func (g *Group) Gather(pids ...int) error {
 	return nil
 }
 
-// Sharing returns the group as one that is charged for block I/O where another is, as
-// Adopt leaves it. With version 2 it is the same.
-func (g *Group) Sharing(with *Group) *Group {
-	to := &Group{places: slices.Clone(g.places), missing: g.missing, limits: g.limits}
-	for i, p := range to.places {
+// Sharing returns the group with its block I/O charged to another group, as after Adopt. With version 2 the result is
+// the same group.
+func (g *Group) Sharing(sharer *Group) *Group {
+	shared := &Group{places: slices.Clone(g.places), missing: g.missing, limits: g.limits}
+	for i, p := range shared.places {
 		if !p.unified && slices.Equal(p.controllers, []string{blkio}) {
-			to.places[i].dir, to.places[i].shared = with.ioPlace().dir, true
+			shared.places[i].dir, shared.places[i].shared = sharer.ioPlace().dir, true
 		}
 	}
-	return to
+	return shared
 }
 
 // Adopt is Gather that includes processes started later: with version 1 it mounts the group's place for block I/O
@@ -149,37 +149,37 @@ func (g *Group) Adopt(ctx context.Context, j *journal.Journal, theirs *Group) (m
 }
 
 func (g *Group) gather(theirs *Group) error {
-	at, from := g.ioPlace(), theirs.cpuPlace()
-	if at.unified {
-		below, err := filepath.Rel(at.dir, theirs.ioPlace().dir)
-		if err != nil || below == ".." || strings.HasPrefix(below, "../") {
+	target, source := g.ioPlace(), theirs.cpuPlace()
+	if target.unified {
+		relative, err := filepath.Rel(target.dir, theirs.ioPlace().dir)
+		if err != nil || relative == ".." || strings.HasPrefix(relative, "../") {
 			return fmt.Errorf("it is in %s, which is not below that", theirs.ioPlace().dir)
 		}
 		return nil
 	}
-	if err := at.separable(); err != nil {
+	if err := target.separable(); err != nil {
 		return err
 	}
-	// Theirs is told by where processor time is accounted: block I/O may be ours already.
-	if !strings.Contains(from.dir, "/"+Prefix) {
-		return fmt.Errorf("it is in %s, which no run has made: others' processes are left alone", from.dir)
+	// The group of processor time shows whose processes these are: their block I/O may be in our group already.
+	if !strings.Contains(source.dir, "/"+Prefix) {
+		return fmt.Errorf("it is in %s, which no run has made: others' processes are left alone", source.dir)
 	}
-	// What is forked meanwhile by one that was not moved yet is found in the next round.
+	// A process that was not moved yet may fork meanwhile: the next round finds its children.
 	for {
-		here, err := at.direct()
+		present, err := target.direct()
 		if err != nil {
 			return err
 		}
-		there, err := from.pids()
+		candidates, err := source.pids()
 		if err != nil {
 			return err
 		}
 		moved := false
-		for _, pid := range there {
-			if slices.Contains(here, pid) {
+		for _, pid := range candidates {
+			if slices.Contains(present, pid) {
 				continue
 			}
-			err := at.set(procs, strconv.Itoa(pid))
+			err := target.set(procs, strconv.Itoa(pid))
 			if err != nil && !errors.Is(err, syscall.ESRCH) {
 				return err
 			}
@@ -215,21 +215,21 @@ func pidsIn(file string) (all []int, err error) {
 
 // pids returns the processes of a group and of those below it, in order.
 func (p place) pids() ([]int, error) {
-	var all []int
+	var pids []int
 	err := filepath.WalkDir(p.dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			return nil
 		}
 		if err == nil {
-			var here []int
-			here, err = pidsIn(filepath.Join(path, procs))
-			all = append(all, here...)
+			var direct []int
+			direct, err = pidsIn(filepath.Join(path, procs))
+			pids = append(pids, direct...)
 		}
 		if path != p.dir && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV)) {
 			return nil // it ended meanwhile
 		}
 		return err
 	})
-	slices.Sort(all)
-	return slices.Compact(all), err
+	slices.Sort(pids)
+	return slices.Compact(pids), err
 }

@@ -100,6 +100,24 @@ func TestLimitsOfVersion2(t *testing.T) {
 	}
 }
 
+// A controller whose file is missing limits nothing, and does not hide that the file of another cannot be read.
+func TestLimitsThatCannotBeRead(t *testing.T) {
+	g, _ := v2(t)
+	dir := g.cpuPlace().dir
+	if err := os.Remove(filepath.Join(dir, "io.max")); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := g.Limits([]string{"8:16"}); err != nil {
+		t.Errorf("without io.max: %+v, %v", l, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "memory.max"), []byte("no number\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := g.Limits([]string{"8:16"}); err == nil || !strings.Contains(err.Error(), "memory.max") {
+		t.Errorf("%+v, %v: want what is wrong with memory.max", l, err)
+	}
+}
+
 func TestUsageOfVersion2(t *testing.T) {
 	g, _ := v2(t)
 	want := Usage{

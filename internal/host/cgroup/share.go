@@ -70,7 +70,7 @@ func (p place) weigh(device string, weight int64) error {
 	if held {
 		return nil
 	}
-	return errors.Join(fmt.Errorf("weight %d on %s: nothing shares this device by weights: set its scheduler to bfq "+
+	return errors.Join(fmt.Errorf("weight %d on %s: this device is not shared by weights: set its scheduler to bfq "+
 		"(modprobe bfq), or switch io.cost on for it in %s", weight, device, filepath.Join(p.mount, "io.cost.qos")),
 		p.unweigh(weightFile, device))
 }
@@ -118,15 +118,15 @@ func (p place) shareOf(device string) (weight int64, latency time.Duration, err 
 	if !p.unified {
 		return 0, 0, nil
 	}
-	var all []error
+	var errs []error
 	for _, name := range []string{weightFile, bfqWeightFile} {
 		weights, err := p.readTable(name)
-		all = append(all, withoutMissing(err))
+		errs = append(errs, withoutMissing(err))
 		if w, ok := weights[device]; ok {
 			weight = int64(w)
 		}
 	}
 	targets, err := p.readKeyed(latencyFile)
-	all = append(all, withoutMissing(err))
-	return weight, time.Duration(targets[device]["target"]) * time.Microsecond, errors.Join(all...)
+	errs = append(errs, withoutMissing(err))
+	return weight, time.Duration(targets[device]["target"]) * time.Microsecond, errors.Join(errs...)
 }

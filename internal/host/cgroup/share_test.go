@@ -22,7 +22,7 @@ func TestSharesAreWrittenWhereSomethingGoesByThem(t *testing.T) {
 		{"io.cost", map[string]string{weightFile: "default 100", "/io.cost.qos": "259:0 enable=1 ctrl=auto"}, 800, 0, ""},
 		{"bfq", map[string]string{bfqWeightFile: "default 100"}, 800, 0, ""},
 		{"a target", map[string]string{latencyFile: ""}, 0, 2 * time.Millisecond, ""},
-		{"none of a kernel's", nil, 800, 0, "nothing shares this device"},
+		{"none of a kernel's", nil, 800, 0, "this device is not shared"},
 		{"io.cost of another device", map[string]string{weightFile: "default 100",
 			"/io.cost.qos": "8:0 enable=1\n259:0 enable=0"}, 800, 0, "io.cost.qos"},
 		{"no io.latency", map[string]string{weightFile: "default 100"}, 0, time.Millisecond, "CONFIG_BLK_CGROUP_IOLATENCY"},
@@ -36,11 +36,11 @@ func TestSharesAreWrittenWhereSomethingGoesByThem(t *testing.T) {
 				t.Fatal(err)
 			}
 			for name, text := range c.files {
-				at := filepath.Join(dir, name)
+				path := filepath.Join(dir, name)
 				if strings.HasPrefix(name, "/") {
-					at = filepath.Join(root, name)
+					path = filepath.Join(root, name)
 				}
-				if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}

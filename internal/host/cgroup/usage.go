@@ -47,24 +47,24 @@ type IO struct{ ReadBytes, WrittenBytes, Reads, Writes uint64 }
 
 // Usage returns the group's usage.
 func (g *Group) Usage() (u Usage, err error) {
-	var all []error
+	var errs []error
 	if _, ok := g.placeOf(cpuacct); ok {
 		u.CPU, err = g.CPU()
-		all = append(all, err)
+		errs = append(errs, err)
 	}
 	if p, ok := g.placeOf(cpu); ok {
 		u.Throttling, err = p.throttling()
-		all = append(all, withoutMissing(err))
+		errs = append(errs, withoutMissing(err))
 	}
 	if p, ok := g.placeOf(memory); ok {
 		u.Memory, err = p.memory()
-		all = append(all, withoutMissing(err))
+		errs = append(errs, withoutMissing(err))
 	}
 	if p, ok := g.placeOf(blkio); ok {
 		u.Devices, err = p.devices()
-		all = append(all, withoutMissing(err))
+		errs = append(errs, withoutMissing(err))
 	}
-	return u, errors.Join(all...)
+	return u, errors.Join(errs...)
 }
 
 // CPU returns the processor time that processes of the group, and of groups
@@ -154,10 +154,10 @@ func (p place) devices() (map[string]IO, error) {
 	if p.unified {
 		return p.devices2()
 	}
-	all := map[string]IO{}
+	counts := map[string]IO{}
 	for _, file := range []struct {
-		name string
-		of   func(*IO) (r, w *uint64)
+		name     string
+		counters func(*IO) (r, w *uint64)
 	}{
 		{"blkio.throttle.io_service_bytes", func(io *IO) (r, w *uint64) { return &io.ReadBytes, &io.WrittenBytes }},
 		{"blkio.throttle.io_serviced", func(io *IO) (r, w *uint64) { return &io.Reads, &io.Writes }},
@@ -178,18 +178,18 @@ func (p place) devices() (map[string]IO, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", filepath.Join(p.dir, file.name), err)
 			}
-			io := all[f[0]]
-			read, written := file.of(&io)
+			io := counts[f[0]]
+			read, written := file.counters(&io)
 			switch f[1] {
 			case "Read":
 				*read = n
 			case "Write":
 				*written = n
 			}
-			all[f[0]] = io
+			counts[f[0]] = io
 		}
 	}
-	return all, nil
+	return counts, nil
 }
 
 func (p place) devices2() (map[string]IO, error) {
@@ -197,14 +197,14 @@ func (p place) devices2() (map[string]IO, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]IO{}
+	counts := map[string]IO{}
 	for device, n := range stat {
-		all[device] = IO{
+		counts[device] = IO{
 			ReadBytes: uint64(n["rbytes"]), WrittenBytes: uint64(n["wbytes"]),
 			Reads: uint64(n["rios"]), Writes: uint64(n["wios"]),
 		}
 	}
-	return all, nil
+	return counts, nil
 }
 
 // DropCache makes the kernel reclaim the page cache of the group and those below it, and returns how much is left.

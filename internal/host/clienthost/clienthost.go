@@ -9,6 +9,7 @@ package clienthost
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -106,8 +107,8 @@ func (p *Program) Copy(ctx context.Context, path, mark string) error {
 type Connection struct {
 	io.WriteCloser
 	io.Reader
-	cmd  *exec.Cmd
-	said *printable.Tail
+	cmd    *exec.Cmd
+	stderr *printable.Tail
 }
 
 // Connect runs the copy in a directory, with a subcommand.
@@ -116,8 +117,8 @@ func Connect(host, dir, subcommand string) (*Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Connection{cmd: cmd, said: &printable.Tail{Most: mostSaid}}
-	cmd.Stderr = c.said
+	c := &Connection{cmd: cmd, stderr: &printable.Tail{Most: mostSaid}}
+	cmd.Stderr, cmd.WaitDelay = c.stderr, waitDelay
 	c.WriteCloser, err = cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -138,7 +139,7 @@ func (c *Connection) Wait() error {
 	if err == nil {
 		return nil
 	}
-	if said := strings.TrimSpace(c.said.String()); said != "" {
+	if said := strings.TrimSpace(c.stderr.String()); said != "" {
 		return fmt.Errorf("%w: %s", err, said)
 	}
 	return err
@@ -186,7 +187,7 @@ func Command(ctx context.Context, host, text string) (*exec.Cmd, error) {
 	return exec.CommandContext(ctx, ssh, append(args, "-l", h.User, "--", h.Host, text)...), nil
 }
 
-// run runs a command of a shell there, and returns what it prints.
+// run runs a shell command on the host, and returns its output.
 func run(ctx context.Context, host, text, mark string, stdin io.Reader) (string, error) {
 	cmd, err := Command(ctx, host, text)
 	if err != nil {
@@ -195,15 +196,13 @@ func run(ctx context.Context, host, text, mark string, stdin io.Reader) (string,
 	if mark != "" {
 		cmd.Env = append(os.Environ(), journal.MarkVariable+"="+mark)
 	}
-	var out bytes.Buffer
-	said := &printable.Tail{Most: mostSaid}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdin, &out, said, 5*time.Second
-	err = cmd.Run()
+	cmd.Stdin = stdin
+	out, message, err := Answer(cmd, mostAnswer)
 	if err == nil {
-		return out.String(), nil
+		return string(out), nil
 	}
-	why := strings.TrimSpace(said.String())
-	if why == "" {
+	why := message
+	if why == "" || errors.Is(err, errEndless) {
 		why = err.Error()
 	}
 	if ctx.Err() != nil {
@@ -211,6 +210,43 @@ func run(ctx context.Context, host, text, mark string, stdin io.Reader) (string,
 	}
 	return "", problem.New(problem.Unsupported, "clients on "+host, why,
 		"see that this works without a password, as the user who runs plimsoll: "+hint(host)).CausedBy(err)
+}
+
+// mostAnswer bounds what a command prints that is read as a whole.
+const mostAnswer = 1 << 20
+
+// errEndless is in the error of an answer that is longer than it may be.
+var errEndless = errors.New("it does not stop")
+
+// Answer runs the ssh of a Command. It returns the command's output, and the last lines on the standard errors of the
+// command and of ssh. A command that prints more than limit bytes is ended, so that no machine fills this one's memory.
+// The context of the Command bounds the time.
+func Answer(cmd *exec.Cmd, limit int) (out []byte, message string, err error) {
+	head, tail := &head{limit: limit}, &printable.Tail{Most: mostSaid}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = head, tail, waitDelay
+	err = cmd.Run()
+	if head.exceeded {
+		err = fmt.Errorf("%w after %d bytes", errEndless, limit)
+	}
+	return head.text.Bytes(), strings.TrimSpace(tail.String()), err
+}
+
+// waitDelay bounds the wait for what a program that ssh started still prints when ssh has ended.
+const waitDelay = 5 * time.Second
+
+// head keeps the bytes written to it, up to a limit. It refuses further bytes, so that the writer's pipe is closed.
+type head struct {
+	text     bytes.Buffer
+	limit    int
+	exceeded bool
+}
+
+func (h *head) Write(b []byte) (int, error) {
+	if h.text.Len()+len(b) > h.limit {
+		h.exceeded = true
+		return 0, io.ErrShortWrite
+	}
+	return h.text.Write(b)
 }
 
 // Call runs a command of a shell on another machine, with this standard input, and returns what it prints. The command

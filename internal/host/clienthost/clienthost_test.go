@@ -1,12 +1,14 @@
 package clienthost
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"plimsoll/internal/problem"
 	"plimsoll/internal/state/journal"
@@ -102,5 +104,35 @@ func TestAttackJournalEntries(t *testing.T) {
 		if err := (&Program{good.Host, dir}).Check(journal.NewScope("/var/lib/plimsoll", run)); err == nil {
 			t.Errorf("a run called %q may have %q", run, dir)
 		}
+	}
+}
+
+// TestAttackAnswerThatDoesNotStop: what another machine prints is bounded, whoever asks, and ssh is ended, not waited
+// for, also where a program that it started goes on.
+func TestAttackAnswerThatDoesNotStop(t *testing.T) {
+	for name, script := range map[string]string{
+		"on its output": "exec cat /dev/zero", "while ssh stays": "cat /dev/zero; exec sleep 600",
+		"in the background": "cat /dev/zero & exit 0", "slowly, and then fast": "echo a; sleep 0.1; exec yes",
+	} {
+		fake(t, script)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if name == "while ssh stays" {
+			ctx, cancel = context.WithTimeout(ctx, time.Second)
+			defer cancel()
+		}
+		out, err := Call(ctx, "ssh://bench@client1", "true", nil)
+		if err == nil || !strings.Contains(err.Error(), "does not stop") || out != "" {
+			t.Errorf("%s: %d bytes, %v", name, len(out), err)
+		}
+		if _, err := Probe(ctx, "ssh://bench@client1"); err == nil {
+			t.Errorf("%s: a machine is probed", name)
+		}
+	}
+	fake(t, "exec yes >&2")
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := Call(ctx, "ssh://bench@client1", "true", nil); err == nil || len(err.Error()) > 2*mostSaid {
+		t.Errorf("on its standard error: %v", err)
 	}
 }

@@ -108,8 +108,8 @@ type Attribute struct{ Name, Value string }
 
 // Set writes attributes of an object, in order. The error names the attribute, and the value unless it is secret. A
 // secret becomes readable by root alone: by default the kernel shows it to everyone.
-func Set(dir string, all ...Attribute) error {
-	for _, a := range all {
+func Set(dir string, attributes ...Attribute) error {
+	for _, a := range attributes {
 		path := filepath.Join(dir, a.Name)
 		var err error
 		if isSecret(a.Name) {
@@ -151,8 +151,8 @@ func Get(dir, name string) string {
 }
 
 // Is reports whether an object has all of these values.
-func Is(dir string, all ...Attribute) bool {
-	for _, a := range all {
+func Is(dir string, attributes ...Attribute) bool {
+	for _, a := range attributes {
 		if Get(dir, a.Name) != a.Value {
 			return false
 		}

@@ -31,14 +31,14 @@ func List(sys string) ([]Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Device
+	var devices []Device
 	for _, dir := range dirs {
 		d, ok := Find(sys, filepath.Base(dir))
 		if ok {
-			all = append(all, d)
+			devices = append(devices, d)
 		}
 	}
-	return all, nil
+	return devices, nil
 }
 
 // Find returns the mapped device of that kernel name, and whether there is one.
@@ -87,9 +87,9 @@ func Table(number string) ([]Target, error) {
 func TableOf(name string) ([]Target, error) { return table(control, name, 0) }
 
 func table(ask ask, name string, number uint64) ([]Target, error) {
-	what := name
-	if what == "" {
-		what = strconv.FormatUint(number, 10)
+	device := name
+	if device == "" {
+		device = strconv.FormatUint(number, 10)
 	}
 	for size := 16 << 10; size <= 4<<20; size *= 4 {
 		m, err := newMessage(size, name, number)
@@ -98,13 +98,13 @@ func table(ask ask, name string, number uint64) ([]Target, error) {
 		}
 		m.header().flags = flagStatusTable
 		if err := ask(tableStatus, m); err != nil {
-			return nil, fmt.Errorf("device mapper's table of %s: %w", what, err)
+			return nil, fmt.Errorf("device mapper's table of %s: %w", device, err)
 		}
 		if m.header().flags&flagBufferFull == 0 {
 			return m.targets()
 		}
 	}
-	return nil, fmt.Errorf("device mapper's table of %s: it is longer than 4 MiB", what)
+	return nil, fmt.Errorf("device mapper's table of %s: it is longer than 4 MiB", device)
 }
 
 // linkLimit bounds the wait for udev to remove the link of a removed device.

@@ -20,7 +20,7 @@ import (
 func TestLayout(t *testing.T) {
 	var h header
 	var s spec
-	for what, got := range map[string][2]uintptr{
+	for name, got := range map[string][2]uintptr{
 		"size of dm_ioctl": {unsafe.Sizeof(h), 312}, "its flags": {unsafe.Offsetof(h.flags), 28},
 		"its dev":  {unsafe.Offsetof(h.device), 40},
 		"its name": {unsafe.Offsetof(h.name), 48}, "its uuid": {unsafe.Offsetof(h.uuid), 176},
@@ -28,7 +28,7 @@ func TestLayout(t *testing.T) {
 		"its target_type": {unsafe.Offsetof(s.kind), 24},
 	} {
 		if got[0] != got[1] {
-			t.Errorf("%s: %d, want %d", what, got[0], got[1])
+			t.Errorf("%s: %d, want %d", name, got[0], got[1])
 		}
 	}
 	for _, call := range []uintptr{devRemove, tableStatus} {
@@ -46,15 +46,15 @@ func answer(m *message, targets ...Target) {
 	m.header().targetCount = uint32(len(targets))
 	b := m.bytes()
 	start := m.header().dataStart
-	at := start
+	offset := start
 	for _, t := range targets {
-		next := (at + specBytes + uint32(len(t.Params)) + 1 + 7) &^ 7
-		binary.NativeEndian.PutUint64(b[at:], t.Start)
-		binary.NativeEndian.PutUint64(b[at+8:], t.Length)
-		binary.NativeEndian.PutUint32(b[at+20:], next-start)
-		copy(b[at+24:], t.Type)
-		copy(b[at+specBytes:], t.Params)
-		at = next
+		next := (offset + specBytes + uint32(len(t.Params)) + 1 + 7) &^ 7
+		binary.NativeEndian.PutUint64(b[offset:], t.Start)
+		binary.NativeEndian.PutUint64(b[offset+8:], t.Length)
+		binary.NativeEndian.PutUint32(b[offset+20:], next-start)
+		copy(b[offset+24:], t.Type)
+		copy(b[offset+specBytes:], t.Params)
+		offset = next
 	}
 }
 
@@ -84,14 +84,14 @@ func TestTableIsDecoded(t *testing.T) {
 	if got[0].String() != "0 204800 striped 3 128 7:0 0 7:1 0 7:2 0" {
 		t.Errorf("as text: %s", got[0])
 	}
-	for what, bad := range map[string]func(m *message){
+	for name, bad := range map[string]func(m *message){
 		"no target":        func(m *message) {},
 		"beyond the end":   func(m *message) { answer(m, want...); m.bytes()[m.header().dataStart+22] = 0xff },
 		"not aligned":      func(m *message) { answer(m, want...); m.bytes()[m.header().dataStart+20] |= 1 },
 		"within the start": func(m *message) { answer(m, want...); m.header().dataStart = 8 },
 	} {
 		if _, err := table(func(_ uintptr, m *message) error { bad(m); return nil }, "x", 0); err == nil {
-			t.Errorf("%s: no error", what)
+			t.Errorf("%s: no error", name)
 		}
 	}
 	for _, number := range []string{"", "253", "253:", ":1", "x:y", "-1:0"} {
@@ -185,12 +185,12 @@ func TestTheKernelsDeviceMapper(t *testing.T) {
 		t.Fatalf("dmsetup create: %v: %s", err, out)
 	}
 	t.Cleanup(func() { _ = Remove(name) })
-	all, err := List("/sys")
-	i := slices.IndexFunc(all, func(d Device) bool { return d.Name == name })
+	devices, err := List("/sys")
+	i := slices.IndexFunc(devices, func(d Device) bool { return d.Name == name })
 	if err != nil || i < 0 {
-		t.Fatalf("it is not among %+v, %v", all, err)
+		t.Fatalf("it is not among %+v, %v", devices, err)
 	}
-	number, err := os.ReadFile(filepath.Join("/sys/block", all[i].Kernel, "dev"))
+	number, err := os.ReadFile(filepath.Join("/sys/block", devices[i].Kernel, "dev"))
 	if err != nil {
 		t.Fatal(err)
 	}

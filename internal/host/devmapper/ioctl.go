@@ -74,16 +74,18 @@ func (m *message) targets() ([]Target, error) {
 	if h.targetCount == 0 {
 		return nil, fmt.Errorf("device mapper's table has no target")
 	}
-	var all []Target
-	for at, left := h.dataStart, h.targetCount; left > 0; left-- {
-		if at < headerBytes || at%8 != 0 || uint64(at)+uint64(specBytes) > uint64(len(b)) {
-			return nil, fmt.Errorf("device mapper's table: target %d is not in the answer", len(all)+1)
+	var targets []Target
+	for offset, left := h.dataStart, h.targetCount; left > 0; left-- {
+		if offset < headerBytes || offset%8 != 0 || uint64(offset)+uint64(specBytes) > uint64(len(b)) {
+			return nil, fmt.Errorf("device mapper's table: target %d is not in the answer", len(targets)+1)
 		}
-		s := (*spec)(unsafe.Pointer(&b[at]))
-		all = append(all, Target{Start: s.start, Length: s.length, Type: text(s.kind[:]), Params: text(b[at+specBytes:])})
-		at = h.dataStart + s.next
+		s := (*spec)(unsafe.Pointer(&b[offset]))
+		targets = append(targets, Target{
+			Start: s.start, Length: s.length, Type: text(s.kind[:]), Params: text(b[offset+specBytes:]),
+		})
+		offset = h.dataStart + s.next
 	}
-	return all, nil
+	return targets, nil
 }
 
 func text(b []byte) string {

@@ -64,13 +64,13 @@ func (h *Host) Devices() ([]Device, error) {
 
 // list describes the devices without judging them.
 func (h *Host) list() ([]Device, error) {
-	all, err := names(h.Roots.Sys, "class/block")
+	found, err := names(h.Roots.Sys, "class/block")
 	if err != nil {
 		return nil, fmt.Errorf("list block devices: %w", err)
 	}
 	ids, namespaces := h.deviceIDs(), h.namespaces()
 	devices := []Device{}
-	for _, name := range all {
+	for _, name := range found {
 		if d, ok := h.describe(name); ok {
 			d.IDs = ids[name]
 			h.describeNVMe(&d, namespaces)
@@ -154,11 +154,11 @@ func serial(disk string) string {
 // deviceIDs returns the names in /dev/disk/by-id of each device.
 func (h *Host) deviceIDs() map[string][]string {
 	ids := map[string][]string{}
-	all, err := names(h.Dev, "disk/by-id")
+	links, err := names(h.Dev, "disk/by-id")
 	if err != nil {
 		return ids // without links a device is found by path or serial
 	}
-	for _, id := range all {
+	for _, id := range links {
 		if name := h.nodeName(filepath.Join(h.Dev, "disk/by-id", id)); name != "" {
 			ids[name] = append(ids[name], id)
 		}
@@ -210,7 +210,7 @@ func (e *UnknownDeviceError) Error() string {
 	if near := e.near(); len(near) > 0 {
 		return s + "; did you mean " + plural.Or(near) + "?"
 	}
-	// Without a name that is like it: disks, before what is made of files.
+	// No name is similar: list disks, and loop devices and partitions after them.
 	known := slices.Clone(e.Known)
 	rank := func(d Device) int {
 		switch {
@@ -222,18 +222,18 @@ func (e *UnknownDeviceError) Error() string {
 		return 2
 	}
 	slices.SortStableFunc(known, func(a, b Device) int { return rank(a) - rank(b) })
-	var some []string
+	var shown []string
 	for _, d := range known[:min(maxSuggestions, len(known))] {
 		text := d.Path
 		if d.Serial != "" {
 			text += " (serial " + d.Serial + ")"
 		}
-		some = append(some, text)
+		shown = append(shown, text)
 	}
-	if more := len(known) - len(some); more > 0 {
-		some = append(some, fmt.Sprintf("%d more", more))
+	if more := len(known) - len(shown); more > 0 {
+		shown = append(shown, fmt.Sprintf("%d more", more))
 	}
-	return s + "; this host has " + plural.And(some)
+	return s + "; this host has " + plural.And(shown)
 }
 
 // maxSuggestions is how many devices an error names.
@@ -321,7 +321,7 @@ func (h *Host) Locate(name string) (Device, error) {
 	return h.locate(devices, name)
 }
 
-// locate finds the device that a name is for.
+// locate finds the device of a name.
 func (h *Host) locate(devices []Device, name string) (Device, error) {
 	if strings.Contains(name, "/") {
 		node := h.nodeName(name)
@@ -344,9 +344,9 @@ func (h *Host) locate(devices []Device, name string) (Device, error) {
 		return Device{}, unknown
 	}
 	var found []Device
-	kind, of := "serial", "none has that serial or that name in /dev/disk/by-id"
+	kind, notFound := "serial", "none has that serial or that name in /dev/disk/by-id"
 	if prefix, id, ok := strings.Cut(name, ":"); ok && (prefix == PrefixUUID || prefix == PrefixNGUID) {
-		kind, of = prefix, "no NVMe namespace of this host has that "+strings.ToUpper(prefix)
+		kind, notFound = prefix, "no NVMe namespace of this host has that "+strings.ToUpper(prefix)
 		found = devicesWithID(devices, prefix, id)
 	}
 	for _, d := range devices {
@@ -359,7 +359,7 @@ func (h *Host) locate(devices []Device, name string) (Device, error) {
 	}
 	switch len(found) {
 	case 0:
-		why := of
+		why := notFound
 		if slices.ContainsFunc(devices, func(d Device) bool { return d.Name == name }) {
 			why = "a device is named by its path (/dev/" + name + "), by-id name or serial"
 		}
@@ -409,8 +409,8 @@ func active(choices string) string {
 }
 
 // first returns the first string that is not empty.
-func first(all ...string) string {
-	for _, s := range all {
+func first(texts ...string) string {
+	for _, s := range texts {
 		if s != "" {
 			return s
 		}

@@ -70,17 +70,17 @@ func (i Item) goesWith(o Item) bool {
 
 // mergeItems combines related items into one.
 func mergeItems(items []Item) Item {
-	one := items[0]
+	merged := items[0]
 	if len(items) == 1 {
-		return one
+		return merged
 	}
 	var modules []string
 	for _, i := range items {
 		modules = append(modules, i.part.module)
 	}
-	one.Name = one.part.family
-	one.Why = "this kernel has none of " + list(modules)
-	return one
+	merged.Name = merged.part.family
+	merged.Why = "this kernel has none of " + list(modules)
+	return merged
 }
 
 // Report lists the capabilities of a host, with the reason and the remedy for each missing one.
@@ -89,6 +89,8 @@ type Report struct {
 	Environment result.Environment `json:"environment"`
 	Sections    []Section          `json:"sections"`
 	Devices     []Device           `json:"devices"` // null when they are not known, which a section says
+
+	FileSystems []FileSystem `json:"-"` // that stacks can have, of which the sections say whether this host can
 }
 
 // Quick states whether `plimsoll run quick` can run on the host.
@@ -99,18 +101,19 @@ type Quick struct {
 	Warnings problem.List `json:"warnings,omitempty"`
 }
 
-// Doctor examines the host.
-func (h *Host) Doctor(ctx context.Context) Report {
+// Doctor examines the host. FileSystems are those that stacks can have.
+func (h *Host) Doctor(ctx context.Context, fileSystems []FileSystem) Report {
 	load := h.load(ctx) // before anything is done here
 	k := h.kernel()
 	devices, err := h.Devices()
 	program, engines := h.fio(ctx), h.engines(ctx)
-	r := Report{Environment: h.environment(devices, err, program, engines, h.runningDriver(ctx)), Devices: devices}
+	r := Report{FileSystems: fileSystems, Devices: devices}
+	r.Environment = h.environment(devices, err, program, engines, h.runningDriver(ctx))
 
 	rights := h.rights()
 	fio := h.fioSection(ctx, program, engines)
-	loops := h.loops(k, devices)
-	files := h.fileSystems(k)
+	loops := h.loops(k, devices, fileSystems)
+	files := h.fileSystems(k, fileSystems)
 	docker := h.docker(ctx, engines)
 	groups := h.cgroups()
 	r.Sections = []Section{rights, fio, docker}
@@ -119,7 +122,7 @@ func (h *Host) Doctor(ctx context.Context) Report {
 		if e.err != nil {
 			continue // one that does not start has no drivers
 		}
-		s := h.storageDrivers(e, k)
+		s := h.storageDrivers(e, k, files)
 		if i == 0 {
 			drivers = s
 		}
@@ -131,7 +134,7 @@ func (h *Host) Doctor(ctx context.Context) Report {
 			Name: "list", OK: Unknown, Why: err.Error(), Remedy: "mount proc and sysfs, or name their roots",
 		}}})
 	}
-	r.Quick = quick(rights, fio, loops, files, docker, drivers, groups)
+	r.Quick = quick(fileSystems, rights, fio, loops, files, docker, drivers, groups)
 	for _, i := range load.Items {
 		if i.OK == Limited {
 			r.Quick.Warnings = append(r.Quick.Warnings, i.Problem("the host is not quiet: "+i.Name+": "+i.Value))
@@ -142,7 +145,7 @@ func (h *Host) Doctor(ctx context.Context) Report {
 
 // quick decides whether `run quick` can run. Quick compares stacks on a loop device: without root, fio or a file
 // system it cannot, while for a missing storage driver it skips a trial.
-func quick(rights, fio, loops, files, docker, drivers, groups Section) Quick {
+func quick(fileSystems []FileSystem, rights, fio, loops, files, docker, drivers, groups Section) Quick {
 	var q Quick
 	need := func(i Item) {
 		switch i.OK {
@@ -166,14 +169,16 @@ func quick(rights, fio, loops, files, docker, drivers, groups Section) Quick {
 	need(loops.item("space"))
 	want(loops.item("direct I/O"), "loop devices with direct I/O may not work")
 
+	var names []string
 	var lacking []Item
-	for _, name := range []string{"ext4", "xfs", "btrfs"} {
-		if i := files.item(name); i.OK != Yes {
+	for _, f := range fileSystems {
+		names = append(names, f.Name)
+		if i := files.item(f.Name); i.OK != Yes {
 			lacking = append(lacking, i)
 		}
 	}
 	for _, i := range lacking {
-		if p := i.Problem("any of ext4, xfs, btrfs: " + i.Name); len(lacking) == 3 {
+		if p := i.Problem("any of " + strings.Join(names, ", ") + ": " + i.Name); len(lacking) == len(names) {
 			q.Missing = append(q.Missing, p)
 		} else {
 			p.What = "trials on " + i.Name + " will be skipped"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"plimsoll/internal/stack/container"
+	"plimsoll/internal/host/version"
 )
 
 // engine is a dockerd from which private engines may be started.
@@ -176,8 +176,8 @@ func askEngine(ctx context.Context, host string) Item {
 }
 
 // storageDrivers reports which storage drivers a private engine supports on a suitable stack.
-func (h *Host) storageDrivers(e engine, k kernel) Section {
-	v := parseVersion(e.version)
+func (h *Host) storageDrivers(e engine, k kernel, files Section) Section {
+	v := version.Parse(e.version)
 	zfs := func() Item {
 		i := k.item("zfs", k.module("zfs", "ZFS"), "zfs", "ZFS")
 		if i.OK != Yes {
@@ -194,7 +194,7 @@ func (h *Host) storageDrivers(e engine, k kernel) Section {
 	if legacy.OK == Yes {
 		legacy.Value += "; deprecated in favour of overlay2"
 	}
-	btrfs := h.fileSystem("btrfs", k)
+	btrfs := files.item("btrfs")
 	if btrfs.OK == Yes {
 		btrfs.Value = "on a stack with btrfs"
 	}
@@ -212,31 +212,38 @@ func (h *Host) storageDrivers(e engine, k kernel) Section {
 			btrfs,
 			{Name: "vfs", OK: Yes, Value: "copies every layer"},
 			h.fuseOverlay(k, v),
-			markRemoved(mapper, v, version{25, 0}),
-			markRemoved(aufs, v, version{24, 0}),
+			markRemoved(mapper, v, version.Version{Major: 25}),
+			markRemoved(aufs, v, version.Version{Major: 24}),
 			zfs(),
-			markRemoved(legacy, v, version{24, 0}),
+			markRemoved(legacy, v, version.Version{Major: 24}),
 		},
 	}
 }
 
+// ContainerdStore is the storage driver of an engine that keeps images and containers in containerd's store, by its
+// snapshotter of that name, as Docker 29 does by default.
+const ContainerdStore = "overlayfs"
+
+// OldestContainerdStore is the first version of Docker whose engines are started with containerd's store.
+const OldestContainerdStore = 26
+
 // containerdStore reports who makes layers of the view overlayfs.
-func containerdStore(overlay Item, engine version) Item {
+func containerdStore(overlay Item, engine version.Version) Item {
 	i := overlay
-	i.Name = container.ContainerdStore
+	i.Name = ContainerdStore
 	if i.OK == Yes {
 		i.Value = "in containerd's store"
-		if !engine.atLeast(version{container.OldestStored, 0}) {
+		if !engine.AtLeast(version.Version{Major: OldestContainerdStore}) {
 			i.Value = fmt.Sprintf("mounted as containerd does; engines keep containers in its store from Docker %d on",
-				container.OldestStored)
+				OldestContainerdStore)
 		}
 	}
 	return i
 }
 
 // markRemoved marks the item if the engine's version no longer has the driver.
-func markRemoved(i Item, engine, in version) Item {
-	if !engine.atLeast(in) {
+func markRemoved(i Item, engine, in version.Version) Item {
+	if !engine.AtLeast(in) {
 		return i
 	}
 	return Item{
@@ -246,7 +253,7 @@ func markRemoved(i Item, engine, in version) Item {
 	}
 }
 
-func (h *Host) fuseOverlay(k kernel, engine version) Item {
+func (h *Host) fuseOverlay(k kernel, engine version.Version) Item {
 	i := k.item("fuse-overlayfs", k.filesystem("fuse", "FUSE_FS"), "fuse", "FUSE_FS")
 	path, _ := h.program("fuse-overlayfs")
 	i.Value = ""
@@ -257,7 +264,7 @@ func (h *Host) fuseOverlay(k kernel, engine version) Item {
 	case !exists(h.Dev, "fuse"):
 		i.OK, i.Why, i.Remedy = No, "there is no "+filepath.Join(h.Dev, "fuse"),
 			"modprobe fuse, or pass the device to this container"
-	case !engine.atLeast(version{20, 10}):
+	case !engine.AtLeast(version.Version{Major: 20, Minor: 10}):
 		i.OK, i.Why, i.Remedy = No, "Docker has the driver from 20.10 on", "a later engine"
 	default:
 		i.Value = path + "; serves O_DIRECT from memory"

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/workload/fio"
+	"plimsoll/internal/host/version"
 )
 
 // fioProgram is the fio that runs would start.
@@ -18,7 +18,7 @@ type fioProgram struct {
 	path    string
 	inPath  bool
 	version string // "3.33"; "" when it cannot be asked
-	number  fio.Version
+	number  version.Version
 	err     error
 }
 
@@ -32,7 +32,7 @@ func (h *Host) fio(ctx context.Context) fioProgram {
 		return f
 	}
 	f.version = strings.TrimPrefix(strings.TrimSpace(out), "fio-")
-	f.number, f.err = fio.ParseVersion(out)
+	f.number, f.err = version.ParseFio(out)
 	return f
 }
 
@@ -44,10 +44,10 @@ func (h *Host) fioSection(ctx context.Context, f fioProgram, engines []engine) S
 		item = Item{Name: "fio", OK: No, Why: "there is no fio in PATH", Remedy: h.installing("fio")}
 	case f.err != nil:
 		item.OK, item.Why, item.Remedy = No, "it does not show its version: "+f.err.Error(), "install it anew"
-	case f.number.Less(fio.MinVersion):
+	case !f.number.AtLeast(version.OldestFio):
 		item.OK = No
-		item.Why = "versions before " + fio.MinVersion.String() + " do not give all latency histograms"
-		item.Remedy = "install fio " + fio.MinVersion.String() + " or later"
+		item.Why = "versions before " + version.OldestFio.String() + " do not give all latency histograms"
+		item.Remedy = "install fio " + version.OldestFio.String() + " or later"
 	case !f.inPath:
 		h.outsidePath(&item, f.path)
 	}
@@ -78,15 +78,15 @@ func (h *Host) libaio(ctx context.Context, f fioProgram) Item {
 			"install a fio with libaio (Fedora: fio-engine-libaio)"
 		return i
 	}
-	most, err := strconv.ParseInt(readTrimmed(h.Roots.Proc, "sys/fs/aio-max-nr"), 10, 64)
+	limit, err := strconv.ParseInt(readTrimmed(h.Roots.Proc, "sys/fs/aio-max-nr"), 10, 64)
 	if err != nil {
 		i.OK, i.Why, i.Remedy = No, "the kernel has no asynchronous I/O (io_setup)", "boot a kernel with CONFIG_AIO"
 		return i
 	}
 	used, _ := strconv.ParseInt(readTrimmed(h.Roots.Proc, "sys/fs/aio-nr"), 10, 64)
-	i.Value = fmt.Sprintf("%d of %d requests are free", most-used, most)
+	i.Value = fmt.Sprintf("%d of %d requests are free", limit-used, limit)
 	const scarce = 4096
-	if most-used < scarce {
+	if limit-used < scarce {
 		i.OK, i.Why, i.Remedy = Limited, "other processes hold nearly all asynchronous requests",
 			"sysctl fs.aio-max-nr=1048576"
 	}
@@ -121,20 +121,20 @@ func (h *Host) ringSysctl() string {
 // Docker's default seccomp profile permitted io_uring from 20.10
 // (moby/moby#39415) until 25.0 took it out again (moby/moby#46762).
 var (
-	ringPermitted = version{20, 10}
-	ringRefused   = version{25, 0}
+	ringPermitted = version.Version{Major: 20, Minor: 10}
+	ringRefused   = version.Version{Major: 25}
 )
 
 // containerRing reports whether containers of an engine may use io_uring.
 func (h *Host) containerRing(e engine) Item {
 	i := Item{Name: "io_uring in containers", OK: Yes, Value: "of dockerd " + e.version}
-	v := parseVersion(e.version)
+	v := version.Parse(e.version)
 	switch {
 	case h.ringSysctl() != "0":
 		i.OK = No
 		i.Why, i.Remedy = "kernel.io_uring_disabled is "+h.ringSysctl()+", which holds for containers",
 			"sysctl kernel.io_uring_disabled=0"
-	case v.atLeast(ringRefused) || !v.atLeast(ringPermitted):
+	case v.AtLeast(ringRefused) || !v.AtLeast(ringPermitted):
 		i.OK = No
 		i.Why = fmt.Sprintf("the default seccomp profile of Docker refuses it before %s and from %s on", ringPermitted,
 			ringRefused)

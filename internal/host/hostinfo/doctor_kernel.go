@@ -14,31 +14,31 @@ import (
 	"plimsoll/internal/units"
 )
 
+// FileSystem is a file system that stacks can have, as the doctor looks for it.
+type FileSystem struct {
+	Name         string // as mount -t takes it
+	Package      string // Debian's, which has mkfs.Name
+	KernelOption string // "XFS_FS"
+	DirectIO     bool   // loop devices over its files do direct I/O
+}
+
 // fileSystems reports the file systems that stacks can use: both the kernel and mkfs must support them.
-func (h *Host) fileSystems(k kernel) Section {
+func (h *Host) fileSystems(k kernel, all []FileSystem) Section {
 	s := Section{Name: "file systems"}
-	for _, name := range []string{"ext4", "xfs", "btrfs"} {
-		s.Items = append(s.Items, h.fileSystem(name, k))
+	for _, f := range all {
+		s.Items = append(s.Items, h.fileSystem(f, k))
 	}
 	s.Items = append(s.Items, k.item("tmpfs", k.filesystem("tmpfs", "TMPFS"), "tmpfs", "TMPFS"))
 	return s
 }
 
-// makers are the packages of mkfs programs, and the options of kernels.
-var makers = map[string]struct{ pkg, option string }{
-	"ext4":  {"e2fsprogs", "EXT4_FS"},
-	"xfs":   {"xfsprogs", "XFS_FS"},
-	"btrfs": {"btrfs-progs", "BTRFS_FS"},
-}
-
-func (h *Host) fileSystem(name string, k kernel) Item {
-	m := makers[name]
-	i := k.item(name, k.filesystem(name, m.option), name, m.option)
-	path, inPath := h.program("mkfs." + name)
+func (h *Host) fileSystem(f FileSystem, k kernel) Item {
+	i := k.item(f.Name, k.filesystem(f.Name, f.KernelOption), f.Name, f.KernelOption)
+	path, inPath := h.program("mkfs." + f.Name)
 	switch {
 	case i.OK != Yes:
 	case path == "":
-		i.OK, i.Value, i.Why, i.Remedy = No, "", "there is no mkfs."+name+" in PATH", h.installing(m.pkg)
+		i.OK, i.Value, i.Why, i.Remedy = No, "", "there is no mkfs."+f.Name+" in PATH", h.installing(f.Package)
 	case !inPath:
 		h.outsidePath(&i, path)
 	default:
@@ -52,11 +52,11 @@ func (h *Host) fileSystem(name string, k kernel) Item {
 const quickBytes = 2 << 30
 
 // loops reports on loop devices, and on direct I/O to files below State.
-func (h *Host) loops(k kernel, devices []Device) Section {
+func (h *Host) loops(k kernel, devices []Device, fileSystems []FileSystem) Section {
 	loop := k.item("loop devices", k.module("loop", "BLK_DEV_LOOP"), "loop", "BLK_DEV_LOOP")
-	all, _ := filepath.Glob(filepath.Join(h.Roots.Sys, "class/block/loop*"))
+	dirs, _ := filepath.Glob(filepath.Join(h.Roots.Sys, "class/block/loop*"))
 	free := 0
-	for _, dir := range all {
+	for _, dir := range dirs {
 		if !exists(dir, "loop/backing_file") && !exists(dir, "partition") {
 			free++
 		}
@@ -73,12 +73,12 @@ func (h *Host) loops(k kernel, devices []Device) Section {
 			loop.Remedy = "modprobe loop, or run on the host instead of in a container"
 		}
 	}
-	return Section{Name: "loop devices", Items: []Item{loop, h.loopDirect(k, devices), h.space()}}
+	return Section{Name: "loop devices", Items: []Item{loop, h.loopDirect(k, devices, fileSystems), h.space()}}
 }
 
 // loopDirect judges whether a loop device over a file below State would do
 // direct I/O: the file system has to, in units that the loop device has.
-func (h *Host) loopDirect(k kernel, devices []Device) Item {
+func (h *Host) loopDirect(k kernel, devices []Device, fileSystems []FileSystem) Item {
 	i := Item{Name: "direct I/O", OK: Yes}
 	m, err := h.mountOf(h.State)
 	if err != nil {
@@ -92,7 +92,8 @@ func (h *Host) loopDirect(k kernel, devices []Device) Item {
 		i.OK, i.Why, i.Remedy = No, "loop devices do direct I/O from kernel 4.10 on", "a later kernel"
 	case m.FSType == "tmpfs" || m.FSType == "ramfs":
 		i.OK, i.Why, i.Remedy = Limited, "the files would be in memory", "name a --state-dir on a disk"
-	case !slices.Contains([]string{"ext4", "xfs", "btrfs", "ext3", "ext2"}, m.FSType):
+	case !slices.ContainsFunc(fileSystems, func(f FileSystem) bool { return f.DirectIO && f.Name == m.FSType }) &&
+		m.FSType != "ext2" && m.FSType != "ext3":
 		i.OK, i.Why, i.Remedy = Limited, m.FSType+" may serve direct I/O from memory, or refuse it",
 			"name a --state-dir on ext4 or xfs"
 	case block > 512:
@@ -251,7 +252,7 @@ func (h *Host) tracefs() Item {
 		i.OK, i.Value, i.Why, i.Remedy = Unknown, "", "only root may look", "run plimsoll as root"
 	case len(tracers) == 0:
 		i.OK, i.Value, i.Why, i.Remedy = Limited, "", "the kernel has it, but it is not mounted",
-			"nothing: plimsoll trace record mounts it while it needs it; for other programs, mount -t tracefs "+
+			"nothing: plimsoll trace record mounts it for a recording; for other programs, mount -t tracefs "+
 				"tracefs /sys/kernel/tracing"
 	case !slices.Contains(tracers, "blk"):
 		i.OK, i.Why, i.Remedy = Limited, "the blk tracer is missing", "boot a kernel with CONFIG_BLK_DEV_IO_TRACE"

@@ -96,6 +96,11 @@ func (h *Host) Online() string {
 	return strings.TrimSpace(readTrimmed(h.Roots.Sys, "devices/system/cpu/online"))
 }
 
+// OnlineNodes lists the nodes of memory that are online, as "0-1"; "" where the kernel has no such list.
+func (h *Host) OnlineNodes() string {
+	return strings.TrimSpace(readTrimmed(h.Roots.Sys, "devices/system/node/online"))
+}
+
 // cpus counts the online logical CPUs, listed as "0-3,6".
 func (h *Host) cpus() int {
 	n := 0
@@ -116,15 +121,15 @@ func (h *Host) cpus() int {
 	return n
 }
 
-// governor returns the cpufreq governor, or all of them where CPUs differ.
+// governor returns the cpufreq governor, or all governors if CPUs differ.
 func (h *Host) governor() string {
 	files, _ := filepath.Glob(filepath.Join(h.Roots.Sys, "devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"))
-	var all []string
+	var governors []string
 	for _, f := range files {
-		all = append(all, readTrimmed(f))
+		governors = append(governors, readTrimmed(f))
 	}
-	slices.Sort(all)
-	return strings.Join(slices.Compact(all), ", ")
+	slices.Sort(governors)
+	return strings.Join(slices.Compact(governors), ", ")
 }
 
 func (h *Host) memory() uint64 {

@@ -78,13 +78,13 @@ func write(t *testing.T, path string, data []byte) {
 	}
 }
 
-func link(t *testing.T, at, to string) {
+func link(t *testing.T, name, to string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_ = os.Remove(at)
-	if err := os.Symlink(to, at); err != nil {
+	_ = os.Remove(name)
+	if err := os.Symlink(to, name); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -113,22 +113,22 @@ func TestRecorded(t *testing.T) {
 				d.MaybeScanArgs(t, key, &value)
 				return value
 			}
-			at := filepath.Join(root, arg("path"))
+			target := filepath.Join(root, arg("path"))
 			var out strings.Builder
 			switch d.Cmd {
 			case "host":
 				h, root = unpack(t, d.CmdArgs[0].Key)
 			case "write":
-				write(t, at, []byte(d.Input+"\n"))
+				write(t, target, []byte(d.Input+"\n"))
 			case "append":
-				old, _ := os.ReadFile(at)
-				write(t, at, append(old, d.Input+"\n"...))
+				old, _ := os.ReadFile(target)
+				write(t, target, append(old, d.Input+"\n"...))
 			case "remove":
-				if err := os.RemoveAll(at); err != nil {
+				if err := os.RemoveAll(target); err != nil {
 					t.Fatal(err)
 				}
 			case "link":
-				link(t, at, arg("to"))
+				link(t, target, arg("to"))
 			case "calls":
 				h.calls = calls(t, d)
 			case "devices":
@@ -144,9 +144,9 @@ func TestRecorded(t *testing.T) {
 				}
 				out.Write(b)
 			case "doctor":
-				tellSections(&out, h.Doctor(t.Context()), d.CmdArgs, func(s Section) []Item { return s.Items })
+				tellSections(&out, h.Doctor(t.Context(), someFileSystems), d.CmdArgs, func(s Section) []Item { return s.Items })
 			case "brief":
-				tellSections(&out, h.Doctor(t.Context()), d.CmdArgs, Section.Brief)
+				tellSections(&out, h.Doctor(t.Context(), someFileSystems), d.CmdArgs, Section.Brief)
 			case "mounts":
 				mounts, err := h.Mounts()
 				for _, m := range mounts {
@@ -156,7 +156,7 @@ func TestRecorded(t *testing.T) {
 					fmt.Fprintln(&out, err)
 				}
 			case "quick":
-				tellQuick(&out, h.Doctor(t.Context()).Quick)
+				tellQuick(&out, h.Doctor(t.Context(), someFileSystems).Quick)
 			default:
 				t.Fatalf("unknown command %q", d.Cmd)
 			}
@@ -266,3 +266,7 @@ func tellQuick(out *strings.Builder, q Quick) {
 		fmt.Fprintf(out, "warning: %s: %s\n  > %s\n", p.What, p.Why, p.Remedy)
 	}
 }
+
+// someFileSystems are those that the hosts of stories are examined for.
+var someFileSystems = []FileSystem{{"ext4", "e2fsprogs", "EXT4_FS", true}, {"xfs", "xfsprogs", "XFS_FS", true},
+	{"btrfs", "btrfs-progs", "BTRFS_FS", true}}

@@ -7,8 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
+
+	"plimsoll/internal/host/version"
 )
 
 // presence is the form in which a part of the kernel is available.
@@ -117,7 +118,7 @@ func (k kernel) filesystem(name, option string) presence {
 
 // atLeast compares the kernel's version.
 func (k kernel) atLeast(major, minor int) bool {
-	return parseVersion(k.release).atLeast(version{major, minor})
+	return version.Parse(k.release).AtLeast(version.Version{Major: major, Minor: minor})
 }
 
 // feature is a part of the kernel that stacks need.
@@ -171,7 +172,7 @@ func (h *Host) Kernel(module string) Item {
 			return k.item(f.name, k.module(f.module, f.option), f.module, f.option)
 		}
 	}
-	return Item{Name: module, OK: Unknown, Why: "nothing is known of it"}
+	return Item{Name: module, OK: Unknown, Why: "not known"}
 }
 
 // Loadable reports whether a part of the kernel is available as a module that is not loaded.
@@ -206,24 +207,4 @@ func (k kernel) item(name string, p presence, module, option string) Item {
 		i.Remedy = "see whether modprobe " + module + " succeeds"
 	}
 	return i
-}
-
-// version is major.minor; what follows does not matter here.
-type version struct{ major, minor int }
-
-func (v version) atLeast(w version) bool {
-	return v.major > w.major || v.major == w.major && v.minor >= w.minor
-}
-
-func (v version) String() string { return fmt.Sprintf("%d.%d", v.major, v.minor) }
-
-// parseVersion reads the first two numbers of "fio-3.33" or "20.10.24+dfsg1".
-func parseVersion(text string) version {
-	text = text[min(len(text), strings.IndexAny(text+"0", "0123456789")):]
-	major := digits(text)
-	minor := digits(strings.TrimPrefix(text[len(major):], "."))
-	var v version
-	v.major, _ = strconv.Atoi(major)
-	v.minor, _ = strconv.Atoi(minor)
-	return v
 }

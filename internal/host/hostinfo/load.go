@@ -60,11 +60,11 @@ type Watch struct {
 
 // loadSample is a reading of the kernel's counters.
 type loadSample struct {
-	at    time.Time
-	total procfs.CPUStat
-	cpus  int
-	own   float64 // seconds of this process and its children
-	disks map[string]diskSample
+	time       time.Time
+	total      procfs.CPUStat
+	cpus       int
+	ownSeconds float64 // seconds of this process and its children
+	disks      map[string]diskSample
 }
 
 type diskSample struct{ ios, bytes, milliseconds uint64 }
@@ -81,7 +81,7 @@ func (w *Watch) End(ctx context.Context, atLeast time.Duration) (Load, error) {
 	if w.err != nil {
 		return Load{}, w.err
 	}
-	if rest := atLeast - time.Since(w.before.at); rest > 0 {
+	if rest := atLeast - time.Since(w.before.time); rest > 0 {
 		select {
 		case <-ctx.Done():
 			return Load{}, ctx.Err()
@@ -107,11 +107,11 @@ func (h *Host) loadNow() (s loadSample, err error) {
 	if err != nil {
 		return s, fmt.Errorf("what the processors do: %w", err)
 	}
-	s = loadSample{at: time.Now(), total: stat.CPUTotal, cpus: len(stat.CPU), disks: map[string]diskSample{}}
+	s = loadSample{time: time.Now(), total: stat.CPUTotal, cpus: len(stat.CPU), disks: map[string]diskSample{}}
 	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
 		var u unix.Rusage
 		_ = unix.Getrusage(who, &u) // fails for no valid argument
-		s.own += float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+		s.ownSeconds += float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 	}
 	disks, err := names(h.Roots.Sys, "block")
 	if err != nil {
@@ -147,13 +147,13 @@ func (h *Host) readDisk(name string) (d diskSample, ok bool) {
 }
 
 func loadBetween(before, after loadSample) Load {
-	l := Load{Seconds: after.at.Sub(before.at).Seconds(), CPUs: after.cpus}
+	l := Load{Seconds: after.time.Sub(before.time).Seconds(), CPUs: after.cpus}
 	if l.Seconds <= 0 || l.CPUs == 0 {
 		return l
 	}
 	busy := func(t procfs.CPUStat) float64 { return t.User + t.Nice + t.System + t.IRQ + t.SoftIRQ }
 	share := func(seconds float64) float64 { return min(1, max(0, seconds/(l.Seconds*float64(l.CPUs)))) }
-	l.Busy = share(busy(after.total) - busy(before.total) - (after.own - before.own))
+	l.Busy = share(busy(after.total) - busy(before.total) - (after.ownSeconds - before.ownSeconds))
 	l.Steal = share(after.total.Steal - before.total.Steal)
 	for name, now := range after.disks {
 		was, known := before.disks[name]
@@ -190,16 +190,16 @@ func (l Load) processors() string {
 
 // Problems returns the reasons why the host is too busy for measurements on these disks (kernel names).
 func (l Load) Problems(disks []string) problem.List {
-	var all problem.List
+	var problems problem.List
 	if l.Busy >= busyCPU || l.Steal >= busySteal {
-		all = append(all, problem.Problem{What: "this host is busy", Why: l.processors(), Remedy: quietRemedy})
+		problems = append(problems, problem.Problem{What: "this host is busy", Why: l.processors(), Remedy: quietRemedy})
 	}
 	for _, d := range l.Disks {
 		if slices.Contains(disks, d.Name) && d.busy() {
-			all = append(all, problem.Problem{What: "others use " + d.Name, Why: d.String(), Remedy: quietRemedy})
+			problems = append(problems, problem.Problem{What: "others use " + d.Name, Why: d.String(), Remedy: quietRemedy})
 		}
 	}
-	return all
+	return problems
 }
 
 // load reports the current load of the host.

@@ -27,7 +27,7 @@ func TestLoad(t *testing.T) {
 	w := h.WatchLoad()
 	counts(1100, 5080, 20, "10100 0 80800 5 50 0 400 9 0 700 700 0 0 0 0 0 0", "9 0 9 0 9 0 9 0 0 9 9")
 	// A second in which one of two processors was busy.
-	w.before.at = w.before.at.Add(-time.Second)
+	w.before.time = w.before.time.Add(-time.Second)
 	l, err := w.End(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)

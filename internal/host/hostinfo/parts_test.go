@@ -34,26 +34,6 @@ func TestSerialOfSCSI(t *testing.T) {
 	}
 }
 
-func TestParseVersion(t *testing.T) {
-	for text, want := range map[string]version{
-		"3.33":             {3, 33},
-		"fio-3.35-12-gabc": {3, 35},
-		"20.10.24+dfsg1":   {20, 10},
-		"6.18.44-fc":       {6, 18},
-		"29":               {29, 0},
-		"":                 {},
-		"devel":            {},
-	} {
-		if got := parseVersion(text); got != want {
-			t.Errorf("parseVersion(%q) is %v, want %v", text, got, want)
-		}
-	}
-	if (version{3, 9}).atLeast(version{3, 19}) || !(version{4, 0}).atLeast(version{3, 19}) ||
-		!(version{3, 19}).atLeast(version{3, 19}) {
-		t.Error("versions are not compared as numbers")
-	}
-}
-
 func TestNaturalOrder(t *testing.T) {
 	want := []string{"dm-0", "nvme0n1", "nvme0n1p1", "nvme0n1p10", "nvme2n1", "nvme10n1", "sda", "sda1", "sdb"}
 	got := slices.Clone(want)

@@ -109,16 +109,15 @@ func readMounts(path string) ([]*mountinfo.Info, error) {
 	return mountinfo.GetMountsFromReader(f, nil)
 }
 
-// foreignMounts reads the mounts of every other mount namespace that a
-// process is in. What cannot be read (processes come and go, and other
-// people's are closed to all but root) is passed over.
+// foreignMounts returns the mounts of all other mount namespaces with a process. Unreadable namespaces are left out:
+// processes end meanwhile, and only root can read those of other users.
 func (h *Host) foreignMounts() []foreignMount {
 	var out []foreignMount
-	own, err := os.Readlink(filepath.Join(h.Roots.Proc, "self/ns/mnt"))
+	ownNamespace, err := os.Readlink(filepath.Join(h.Roots.Proc, "self/ns/mnt"))
 	if err != nil {
 		return nil
 	}
-	seen := map[string]bool{own: true}
+	seen := map[string]bool{ownNamespace: true}
 	pids, err := names(h.Roots.Proc)
 	if err != nil {
 		return nil
@@ -144,7 +143,7 @@ func (h *Host) foreignMounts() []foreignMount {
 	return out
 }
 
-func (h *Host) swaps(into map[string]bool) error {
+func (h *Host) swaps(swaps map[string]bool) error {
 	b, err := os.ReadFile(filepath.Join(h.Roots.Proc, "swaps"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // a kernel without swap
@@ -155,7 +154,7 @@ func (h *Host) swaps(into map[string]bool) error {
 	for line := range strings.Lines(string(b)) {
 		if fields := strings.Fields(line); len(fields) > 0 {
 			if name := h.nodeName(fields[0]); name != "" {
-				into[name] = true
+				swaps[name] = true
 			}
 		}
 	}
@@ -200,11 +199,11 @@ func (h *Host) refusals(d Device, u usage) []Refusal {
 			Remedy: "use what is built on the disk, or take it apart first",
 		})
 	}
-	if under := readTrimmed(h.Roots.Sys, "class/block", d.Name, "loop/backing_file"); u.devices[h.nodeName(under)] {
+	if backing := readTrimmed(h.Roots.Sys, "class/block", d.Name, "loop/backing_file"); u.devices[h.nodeName(backing)] {
 		out = append(out, Refusal{
 			Cause:  CauseHolder,
-			Why:    "it is a loop device over " + under + ", which it does not keep others from using",
-			Remedy: "name " + under + " itself",
+			Why:    "it is a loop device over " + backing + ", which it does not keep others from using",
+			Remedy: "name " + backing + " itself",
 		})
 	}
 	out = append(out, h.content(d, u)...)
@@ -225,9 +224,9 @@ func (h *Host) refusals(d Device, u usage) []Refusal {
 
 // inUse returns the current users of a device, or of one of its partitions.
 func (h *Host) inUse(d Device, name string, u usage) []Refusal {
-	it, path := "it", d.Path
+	subject, path := "it", d.Path
 	if name != d.Name {
-		it, path = "its partition "+name, filepath.Join(h.Dev, strings.ReplaceAll(name, "!", "/"))
+		subject, path = "its partition "+name, filepath.Join(h.Dev, strings.ReplaceAll(name, "!", "/"))
 	}
 	number := readTrimmed(h.Roots.Sys, "class/block", name, "dev")
 	on := func(m *mountinfo.Info) bool {
@@ -244,38 +243,43 @@ func (h *Host) inUse(d Device, name string, u usage) []Refusal {
 	foreign := slices.IndexFunc(u.elsewhere, func(m foreignMount) bool { return on(m.Info) })
 	switch {
 	case slices.Contains(points, "/"):
-		out = append(out,
-			Refusal{CauseMounted, it + " is mounted on " + list(points), "the running system is on it: name another device"})
+		out = append(out, Refusal{
+			CauseMounted, subject + " is mounted on " + list(points), "the running system is on it: name another device",
+		})
 	case len(points) > 0:
 		out = append(out,
-			Refusal{CauseMounted, it + " is mounted on " + list(points), "umount " + points[0] + ", if nothing needs it"})
+			Refusal{CauseMounted, subject + " is mounted on " + list(points),
+				"umount " + points[0] + ", if no program needs it"})
 	case foreign >= 0:
 		m := u.elsewhere[foreign]
 		out = append(out, Refusal{
-			CauseMounted, fmt.Sprintf("%s is mounted on %s in the mount namespace of process %s", it, m.Mountpoint, m.process),
-			"stop that process or container, if nothing needs it",
+			CauseMounted,
+			fmt.Sprintf("%s is mounted on %s in the mount namespace of process %s", subject, m.Mountpoint, m.process),
+			"stop that process or container, if no program needs it",
 		})
 	case u.btrfs[name] != "":
 		out = append(out,
-			Refusal{CauseMounted, it + " belongs to the mounted btrfs " + u.btrfs[name],
-				"unmount that file system, if nothing needs it"})
+			Refusal{CauseMounted, subject + " belongs to the mounted btrfs " + u.btrfs[name],
+				"unmount that file system, if no program needs it"})
 	}
 	if u.swap[name] {
-		out = append(out, Refusal{CauseSwap, it + " is used as swap", "swapoff " + path + ", if memory suffices without it"})
+		out = append(out, Refusal{
+			CauseSwap, subject + " is used as swap", "swapoff " + path + ", if memory suffices without it",
+		})
 	}
 	if users := u.users[name]; len(users) > 0 {
 		out = append(out, Refusal{
-			CauseHolder, it + " is used by " + list(users),
+			CauseHolder, subject + " is used by " + list(users),
 			"take that apart first (mdadm --stop, vgchange -an, cryptsetup close, losetup -d, nvmetcli clear), if " +
-				"nothing needs it",
+				"no program needs it",
 		})
 	}
 	return out
 }
 
 // content returns objections due to a device's content: a partition table, a file system or any other signature that
-// blkid or wipefs recognize. They do not recognize the same: blkid ignores a GPT of which only the copy at the end is
-// left, from which the partitions can still be restored.
+// blkid or wipefs recognizes. Both are asked: blkid ignores a GPT of which only the copy at the end is left, and the
+// partitions can still be restored from that copy.
 func (h *Host) content(d Device, u usage) []Refusal {
 	partitioned := func(why string) Refusal {
 		return Refusal{CausePartitioned, why, "name one of its partitions or another device; if all of it may go: " +
@@ -306,11 +310,11 @@ func (h *Host) content(d Device, u usage) []Refusal {
 	if table := found["PTTYPE"]; table != "" && !isPartitioned(out) {
 		out = append(out, partitioned("it holds a partition table ("+table+")"))
 	}
-	var others []string
+	var signatures []string
 	for _, kind := range traces {
 		switch {
 		case !slices.Contains(partitionTables, kind):
-			others = append(others, kind)
+			signatures = append(signatures, kind)
 		case !isPartitioned(out):
 			out = append(out,
 				partitioned("it holds what is left of a partition table ("+kind+
@@ -327,9 +331,9 @@ func (h *Host) content(d Device, u usage) []Refusal {
 		}
 		out = append(out,
 			Refusal{CauseSignature, why, "if it may go: wipefs --all " + d.Path + ", or --destroy " + d.Path + "=signature"})
-	} else if len(others) > 0 {
+	} else if len(signatures) > 0 {
 		out = append(out, Refusal{
-			CauseSignature, "it holds a signature of " + list(others) + ", by wipefs",
+			CauseSignature, "it holds a signature of " + list(signatures) + ", by wipefs",
 			"if it may go: wipefs --all " + d.Path + ", or --destroy " + d.Path + "=signature",
 		})
 	}
@@ -422,11 +426,11 @@ func (h *Host) signatures(path string) ([]string, error) {
 	return kinds, nil
 }
 
-// list joins the first few of a list.
-func list(all []string) string {
-	const few = 4
-	if len(all) > few {
-		return fmt.Sprintf("%s and %d more", strings.Join(all[:few], ", "), len(all)-few)
+// list joins the first names of a list, and counts the rest.
+func list(names []string) string {
+	const listLimit = 4
+	if len(names) > listLimit {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:listLimit], ", "), len(names)-listLimit)
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(names, ", ")
 }

@@ -76,14 +76,14 @@ func Of(text, device string) string {
 func Hold(read, written string) bool {
 	has := strings.Fields(read)
 	for _, w := range strings.Fields(written) {
-		if !slices.ContainsFunc(has, func(r string) bool { return same(r, w) }) {
+		if !slices.ContainsFunc(has, func(r string) bool { return equal(r, w) }) {
 			return false
 		}
 	}
 	return true
 }
 
-func same(a, b string) bool {
+func equal(a, b string) bool {
 	keyA, a, _ := strings.Cut(a, "=")
 	keyB, b, _ := strings.Cut(b, "=")
 	x, errA := strconv.ParseFloat(a, 64)

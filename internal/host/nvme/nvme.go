@@ -59,7 +59,7 @@ type Namespace struct {
 // Controllers lists the controllers, by name. sys is where sysfs is mounted.
 func Controllers(sys string) []Controller {
 	dirs, _ := filepath.Glob(filepath.Join(sys, "class/nvme/nvme*")) // the pattern is well formed
-	var all []Controller
+	var controllers []Controller
 	for _, dir := range dirs {
 		c := Controller{
 			Name: filepath.Base(dir), dir: dir,
@@ -72,16 +72,16 @@ func Controllers(sys string) []Controller {
 		if n, err := strconv.Atoi(read(dir, "sqsize")); err == nil {
 			c.QueueSize = n + 1 // it counts from 0 (NVM Express Base Specification, Connect command)
 		}
-		all = append(all, c)
+		controllers = append(controllers, c)
 	}
-	return all
+	return controllers
 }
 
 // Namespaces lists the namespaces that may be opened: with multipath the head
 // nodes, and not the hidden path devices below them.
 func Namespaces(sys string) []Namespace {
 	dirs, _ := filepath.Glob(filepath.Join(sys, "class/block/nvme*")) // the pattern is well formed
-	var all []Namespace
+	var namespaces []Namespace
 	hidden := map[string][][2]string{} // by head: path device, controller
 	for _, dir := range dirs {
 		name := filepath.Base(dir)
@@ -97,10 +97,10 @@ func Namespaces(sys string) []Namespace {
 			EUI: validID(strings.ReplaceAll(read(dir, "eui"), " ", "")),
 			NQN: read(dir, "device/subsysnqn"),
 		}
-		all = append(all, n)
+		namespaces = append(namespaces, n)
 	}
-	for i := range all {
-		n := &all[i]
+	for i := range namespaces {
+		n := &namespaces[i]
 		for _, p := range hidden[n.Name] {
 			n.PathDevices = append(n.PathDevices, p[0])
 			n.Paths = append(n.Paths, p[1])
@@ -109,7 +109,7 @@ func Namespaces(sys string) []Namespace {
 			n.Paths = []string{owner(filepath.Join(sys, "class/block", n.Name), "")}
 		}
 	}
-	return all
+	return namespaces
 }
 
 // Controllers returns the controllers of the namespace.

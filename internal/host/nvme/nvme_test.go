@@ -49,17 +49,17 @@ func TestAConnectionIsFoundByItsNamesAndAddress(t *testing.T) {
 
 func TestAHeadNodeIsTheNamespaceAndItsPathIsNot(t *testing.T) {
 	sys := filepath.Join(recorded(t), "sys")
-	all := Namespaces(sys)
+	namespaces := Namespaces(sys)
 	var names []string
-	for _, n := range all {
+	for _, n := range namespaces {
 		names = append(names, fmt.Sprint(n.Name, n.Paths, n.PathDevices, n.UUID))
 	}
 	want := []string{"nvme0n1[nvme0] []", "nvme2n1[nvme2] [nvme2c2n1]" + subsystem[len(subsystem)-36:]}
 	if !slices.Equal(names, want) {
 		t.Errorf("namespaces %q, not %q", names, want)
 	}
-	if c := all[1].Controllers(sys); len(c) != 1 || c[0].Transport != "tcp" {
-		t.Errorf("%s is reached by %+v", all[1].Name, c)
+	if c := namespaces[1].Controllers(sys); len(c) != 1 || c[0].Transport != "tcp" {
+		t.Errorf("%s is reached by %+v", namespaces[1].Name, c)
 	}
 }
 
@@ -183,21 +183,22 @@ func TestSameIdentifier(t *testing.T) {
 // A secret's file is named by users, and in experiment files of others.
 func TestReadSecretReadsRegularFilesOnly(t *testing.T) {
 	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	err := errors.Join(unix.Mkfifo(at("fifo"), 0o600), os.Symlink("/dev/zero", at("zero")),
-		os.WriteFile(at("good"), []byte(secret+"\n"), 0o600),
-		os.WriteFile(at("open"), []byte(secret), 0o644), os.WriteFile(at("huge"), nil, 0o600), os.Truncate(at("huge"), 1<<40))
+	pathOf := func(name string) string { return filepath.Join(dir, name) }
+	err := errors.Join(unix.Mkfifo(pathOf("fifo"), 0o600), os.Symlink("/dev/zero", pathOf("zero")),
+		os.WriteFile(pathOf("good"), []byte(secret+"\n"), 0o600),
+		os.WriteFile(pathOf("open"), []byte(secret), 0o644),
+		os.WriteFile(pathOf("huge"), nil, 0o600), os.Truncate(pathOf("huge"), 1<<40))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := ReadSecret(at("good")); err != nil || got != secret {
+	if got, err := ReadSecret(pathOf("good")); err != nil || got != secret {
 		t.Errorf("%q, %v", got, err)
 	}
 	for name, want := range map[string]string{
 		"fifo": "a named pipe", "zero": "a link", "huge": "more than 64KiB", "open": "chmod 600",
 		"missing": "no such file",
 	} {
-		if _, err := ReadSecret(at(name)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadSecret(pathOf(name)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, wants %q", name, err, want)
 		}
 	}

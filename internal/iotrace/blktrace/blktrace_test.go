@@ -255,7 +255,7 @@ func TestVersionsAndByteOrders(t *testing.T) {
 
 func TestDamageIsNamedAndPassedOver(t *testing.T) {
 	whole := write(t, life()...)[0].Bytes() // 9 records
-	at := func(n int) int {                 // where record n begins
+	offsetOf := func(n int) int {           // where record n begins
 		d := NewReader("file", bytes.NewReader(whole))
 		for range n {
 			if err := next(d, new(Record)); err != nil {
@@ -271,25 +271,31 @@ func TestDamageIsNamedAndPassedOver(t *testing.T) {
 		skipped int
 		reason  string
 	}{
-		"cut within a header": {func(b []byte) []byte { return b[:at(4)+20] }, 4, at(4), 20, "ends within a record"},
-		"cut within a PDU":    {func(b []byte) []byte { return b[:at(3)-1] }, 2, at(2), 48 + 15, "ends within a record"},
-		"cut within a magic":  {func(b []byte) []byte { return b[:at(4)+2] }, 4, at(4), 2, "ends within a record"},
-		"a magic overwritten": {func(b []byte) []byte { b[at(4)] = 0xff; b[at(4)+1] = 0; return b }, 8, at(4), 48,
-			"no record"},
+		"cut within a header": {func(b []byte) []byte { return b[:offsetOf(4)+20] }, 4, offsetOf(4), 20,
+			"ends within a record"},
+		"cut within a PDU": {func(b []byte) []byte { return b[:offsetOf(3)-1] }, 2, offsetOf(2), 48 + 15,
+			"ends within a record"},
+		"cut within a magic": {func(b []byte) []byte { return b[:offsetOf(4)+2] }, 4, offsetOf(4), 2,
+			"ends within a record"},
+		"a magic overwritten": {func(b []byte) []byte { b[offsetOf(4)] = 0xff; b[offsetOf(4)+1] = 0; return b },
+			8, offsetOf(4), 48, "no record"},
 		"zeros at the end": {func(b []byte) []byte { return append(b, make([]byte, 100)...) }, 9, len(whole), 100,
 			"no record"},
-		"zeros within": {func(b []byte) []byte { return slices.Insert(b, at(5), make([]byte, 1000)...) }, 9,
-			at(5), 1000, "no record"},
-		"another version":    {func(b []byte) []byte { b[at(4)] = 6; return b }, 8, at(4), 48, "version 6"},
-		"a PDU too long":     {func(b []byte) []byte { b[at(4)+46] = 10; return b }, 8, at(5) + 10, 38, "no record"},
-		"a PDU over others":  {func(b []byte) []byte { b[at(4)+47] = 1; return b }, 8, at(4), 48, "other records in it"},
-		"a PDU over the end": {func(b []byte) []byte { b[at(4)+47] = 0xff; return b }, 8, at(4), 48, "beyond the file's end"},
+		"zeros within": {func(b []byte) []byte { return slices.Insert(b, offsetOf(5), make([]byte, 1000)...) }, 9,
+			offsetOf(5), 1000, "no record"},
+		"another version": {func(b []byte) []byte { b[offsetOf(4)] = 6; return b }, 8, offsetOf(4), 48, "version 6"},
+		"a PDU too long": {func(b []byte) []byte { b[offsetOf(4)+46] = 10; return b }, 8, offsetOf(5) + 10, 38,
+			"no record"},
+		"a PDU over others": {func(b []byte) []byte { b[offsetOf(4)+47] = 1; return b }, 8, offsetOf(4), 48,
+			"other records in it"},
+		"a PDU over the end": {func(b []byte) []byte { b[offsetOf(4)+47] = 0xff; return b }, 8, offsetOf(4), 48,
+			"beyond the file's end"},
 		"a PDU over much": {func(b []byte) []byte {
 			b = bytes.Repeat(b, 300)
-			b[at(4)+47] = 0xff
+			b[offsetOf(4)+47] = 0xff
 			return b
-		}, 9*300 - 1, at(4), 48, "other records in it"},
-		"no cgroup": {func(b []byte) []byte { b[at(4)+29] |= 1; return b }, 8, at(4), 48, "lacks the cgroup"},
+		}, 9*300 - 1, offsetOf(4), 48, "other records in it"},
+		"no cgroup": {func(b []byte) []byte { b[offsetOf(4)+29] |= 1; return b }, 8, offsetOf(4), 48, "lacks the cgroup"},
 		"not a capture": {func([]byte) []byte { return []byte(strings.Repeat("hello\n", 100000)) }, 0, 0, 600000,
 			"this is text"},
 		"nothing of a capture": {func([]byte) []byte { return []byte(strings.Repeat("\x00\x01\x02\x03", 1000)) }, 0, 0, 4000,

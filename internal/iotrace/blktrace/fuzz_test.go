@@ -29,25 +29,25 @@ func FuzzReader(f *testing.F) {
 		d := NewReader("file", bytes.NewReader(file))
 		var passed int64
 		var r, before Record
-		for at := int64(0); ; at = d.Offset() {
+		for offset := int64(0); ; offset = d.Offset() {
 			err := next(d, &r)
 			if errors.Is(err, io.EOF) {
-				passed += d.Offset() - at // what blkparse prints behind its events
+				passed += d.Offset() - offset // what blkparse prints behind its events
 				break
 			}
 			var format *FormatError
 			switch {
 			case errors.As(err, &format):
-				aside := format.Offset - at // what blkparse prints besides events
+				aside := format.Offset - offset // what blkparse prints besides events
 				if aside != 0 && !d.IsText() || aside < 0 || format.Skipped <= 0 || d.Offset() != format.Offset+format.Skipped {
-					t.Fatalf("%v; it was at %d and is at %d", format, at, d.Offset())
+					t.Fatalf("%v; it was at %d and is at %d", format, offset, d.Offset())
 				}
 				passed += aside + format.Skipped
 				continue
 			case err != nil:
 				t.Fatal(err)
 			}
-			passed += d.Offset() - at
+			passed += d.Offset() - offset
 			if r.Device != before.Device && r.CPU < maxCPU && len(r.PDU)+8 < 1<<16 && !holdsRecord(r.PDU) {
 				again(t, r)
 			}

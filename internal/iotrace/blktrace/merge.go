@@ -31,19 +31,18 @@ type file struct {
 	buf     []Record // for them
 }
 
-// NewMerge begins to merge. Errors other than io.EOF go to damage, with the
-// reading going on where it can.
+// NewMerge begins to merge. Errors other than io.EOF go to damage; reading goes on after them if possible.
 func NewMerge(readers []*Reader, damage func(error)) *Merge {
 	m := &Merge{damage: damage, batch: make([]Record, 256), fileBits: bits.Len(uint(max(1, len(readers)) - 1))}
 	width := 1 << m.fileBits
 	times := make([]uint64, width)
 	base := uint64(math.MaxUint64)
-	there := make([]bool, width)
+	hasRecord := make([]bool, width)
 	for i, r := range readers {
 		r.block = min(max(leastBlock, sharedBlocks/len(readers)), r.block)
 		m.files = append(m.files, &file{Reader: r})
-		times[i], there[i] = m.next(m.files[i])
-		if there[i] {
+		times[i], hasRecord[i] = m.next(m.files[i])
+		if hasRecord[i] {
 			base = min(base, times[i])
 		}
 	}
@@ -53,7 +52,7 @@ func NewMerge(readers []*Reader, damage func(error)) *Merge {
 	winners := make([]uint64, 2*width) // of each node, and the files
 	for i := range width {
 		winners[width+i] = m.player(times[i], i)
-		if !there[i] {
+		if !hasRecord[i] {
 			winners[width+i] = m.ended() | uint64(i)
 		}
 	}
@@ -75,7 +74,7 @@ func (m *Merge) player(time uint64, file int) uint64 {
 
 // next reads a file that has no record at hand, and returns the time of its next one; ok is false at its end.
 func (m *Merge) next(f *file) (time uint64, ok bool) {
-	if time, ok = f.more(); ok {
+	if time, ok = f.peekFurther(); ok {
 		return time, true
 	}
 	if f.buf == nil {

@@ -189,8 +189,8 @@ func (d *Reader) take(r *Record) (next uint64, ok bool) {
 	return binary.LittleEndian.Uint64(b[8:]), true
 }
 
-// more is peek with more of the file; before the first record, what kind of file it is must be known.
-func (d *Reader) more() (time uint64, ok bool) {
+// peekFurther is peek after more of the file was read. Before the first record, the kind of file must be known.
+func (d *Reader) peekFurther() (time uint64, ok bool) {
 	if !d.begun || d.text != nil {
 		return 0, false
 	}

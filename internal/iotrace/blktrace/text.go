@@ -92,7 +92,7 @@ func (d *Reader) readText(records []Record) (n int, err error) {
 // noEventsReason explains a text without events: blkparse printed none, or another program wrote it.
 func noEventsReason(other bool) string {
 	if other {
-		return "this is text, and no line of it is of blkparse's default output: print it without a format of your own " +
+		return "this is text, and no line is one of blkparse's default output: print it without a format of your own " +
 			"(blkparse -i NAME, without -f and -F), or name the capture itself (NAME.blktrace.0)"
 	}
 	return "this is the summary that blkparse prints, without events: print them (blkparse without -q), or name the " +
@@ -198,8 +198,8 @@ func (c *cursor) number(bits int) uint64 {
 }
 
 // skip passes what if it comes next, and reports whether it did.
-func (c *cursor) skip(what string) bool {
-	rest, ok := bytes.CutPrefix(bytes.TrimLeft(c.rest, " "), []byte(what))
+func (c *cursor) skip(word string) bool {
+	rest, ok := bytes.CutPrefix(bytes.TrimLeft(c.rest, " "), []byte(word))
 	if ok {
 		c.rest = rest
 	}

@@ -40,21 +40,21 @@ Skips: 0 forward (0 -   0.0%)
 
 // words describes a record of text.
 func words(r Record) string {
-	said := fmt.Sprintf("%s cpu%d #%d %d pid%d", MajMin(r.Device), r.CPU, r.Sequence, r.Time, r.PID)
+	text := fmt.Sprintf("%s cpu%d #%d %d pid%d", MajMin(r.Device), r.CPU, r.Sequence, r.Time, r.PID)
 	if r.Action.IsNote() {
-		return fmt.Sprintf("%s note%d %q", said, r.Action, r.Text())
+		return fmt.Sprintf("%s note%d %q", text, r.Action, r.Text())
 	}
-	said += fmt.Sprintf(" event%d flags%#x %d+%d", r.Action.Event(), r.Action>>16, r.Sector, r.Bytes)
+	text += fmt.Sprintf(" event%d flags%#x %d+%d", r.Action.Event(), r.Action>>16, r.Sector, r.Bytes)
 	if r.Error != 0 {
-		said += fmt.Sprintf(" errno%d", r.Errno())
+		text += fmt.Sprintf(" errno%d", r.Errno())
 	}
 	if device, sector, ok := r.RemappedFrom(); ok {
-		return said + fmt.Sprintf(" from %s %d", MajMin(device), sector)
+		return text + fmt.Sprintf(" from %s %d", MajMin(device), sector)
 	}
 	if n, ok := r.Count(); ok {
-		said += fmt.Sprintf(" count%d", n)
+		text += fmt.Sprintf(" count%d", n)
 	}
-	return said
+	return text
 }
 
 func TestText(t *testing.T) {
@@ -99,10 +99,10 @@ func TestText(t *testing.T) {
 		})
 	}
 	// Many at a time are the same, and so are they where each read brings a byte.
-	one, _ := read(t, strings.NewReader(printed))
+	single, _ := read(t, strings.NewReader(printed))
 	for _, from := range []io.Reader{strings.NewReader(printed), &slow{strings.NewReader(printed)}} {
 		d := NewReader("text", from)
-		var many []string
+		var batched []string
 		for records := make([]Record, 5); ; {
 			n, err := d.Read(records)
 			if errors.Is(err, io.EOF) {
@@ -112,11 +112,11 @@ func TestText(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, r := range records[:n] {
-				many = append(many, words(r))
+				batched = append(batched, words(r))
 			}
 		}
-		if len(many) != len(one) || strings.Join(many, "\n") != want {
-			t.Errorf("five at a time:\n%s", strings.Join(many, "\n"))
+		if len(batched) != len(single) || strings.Join(batched, "\n") != want {
+			t.Errorf("five at a time:\n%s", strings.Join(batched, "\n"))
 		}
 		if !d.IsText() {
 			t.Error("it is no text")

@@ -48,7 +48,7 @@ func (w *Writer) cpu(n uint32) (*cpuFile, error) {
 		return f, nil
 	}
 	if n >= maxCPU {
-		return nil, fmt.Errorf("a record is of CPU %d, which cannot be", n)
+		return nil, fmt.Errorf("a record names CPU %d, which is impossible", n)
 	}
 	to, err := w.open(n)
 	if err != nil {

@@ -98,29 +98,29 @@ func (j *join) direction(op iotrace.Op, name string, saw result.Operation) *resu
 	if saw.Count == 0 {
 		return nil
 	}
-	own, all := j.own(op)
+	queued, total := j.requestsOf(op)
 	ios := float64(saw.Count)
 	if j.Share > 0 {
 		ios /= j.Share // as many as the account is about
 	}
 	b := &result.Breakdown{
 		IOs: saw.Count, Bytes: saw.Bytes, TotalNS: saw.Latency[result.Total].MeanNS,
-		PerIO: float64(all.requests) / ios, BytesPerIO: float64(all.bytes) / ios,
+		PerIO: float64(total.requests) / ios, BytesPerIO: float64(total.bytes) / ios,
 	}
-	p := parts{join: j, name: name, own: own, to: b, waits: saw.Latency[result.Submission].MeanNS == 0, ios: ios}
+	p := parts{join: j, name: name, queued: queued, to: b, waits: saw.Latency[result.Submission].MeanNS == 0, ios: ios}
 	if op == iotrace.Write {
 		p.flushes = j.flushes()
 	}
 	switch {
-	case own.requests == 0 && all.requests > 0:
+	case queued.requests == 0 && total.requests > 0:
 		j.miss("%s: none of its calls queued a request: fsync and its kin or kernel threads do its I/O, and how long "+
 			"a %s waits for these is not known", name, name)
-	case own.requests == 0:
+	case queued.requests == 0:
 		j.miss("%s: no request was seen that the application queued itself: a cache answered, or kernel threads do "+
 			"its I/O", name)
 	default:
-		p.covered = min(1, (float64(own.bios())+float64(j.Account.Lost))/ios)
-		p.calls = min(1, (float64(own.count(iotrace.S2X))+float64(j.Account.Lost))/ios)
+		p.covered = min(1, (float64(queued.bios())+float64(j.Account.Lost))/ios)
+		p.calls = min(1, (float64(queued.count(iotrace.S2X))+float64(j.Account.Lost))/ios)
 		p.user(saw)
 		p.kernel()
 		p.block()
@@ -139,10 +139,10 @@ const minFlushShare = 0.01
 // parts adds parts to a breakdown.
 type parts struct {
 	*join
-	name string // of the direction
-	own  requests
-	to   *result.Breakdown
-	ios  float64 // as many as the account is about
+	name   string // of the direction
+	queued requests
+	to     *result.Breakdown
+	ios    float64 // as many as the account is about
 
 	waits   bool    // the application waits in the call that submits
 	flushes float64 // flushes of the devices' caches, requested by anyone
@@ -151,10 +151,10 @@ type parts struct {
 }
 
 // add adds a part that takes ns in an I/O that has it.
-func (p *parts) add(name result.PartName, ns float64, from string, of *iotrace.Dist) {
+func (p *parts) add(name result.PartName, ns float64, from string, dist *iotrace.Dist) {
 	part := result.TracePart{Name: name, MeanNS: ns, From: from}
-	if of != nil && of.Count > 0 {
-		l := of.Latency()
+	if dist != nil && dist.Count > 0 {
+		l := dist.Latency()
 		part.Latency = &l
 	}
 	p.to.Parts = append(p.to.Parts, part)
@@ -163,7 +163,7 @@ func (p *parts) add(name result.PartName, ns float64, from string, of *iotrace.D
 // user adds the time in the application's own code: its latency, or its submission latency where it does not wait in
 // the call, less the system call.
 func (p *parts) user(saw result.Operation) {
-	call := p.own.of[iotrace.S2X]
+	call := p.queued.intervals[iotrace.S2X]
 	switch {
 	case call == nil:
 		p.miss("%s: its system calls are not known: user and kernel are in the residue", p.name)
@@ -185,7 +185,7 @@ const nothing = 0.01
 // ownCode adds the part user, unless it is less than nothing: calls count by
 // the bios that they queued, and those that queue more last longer.
 func (p *parts) ownCode(ns float64, from string) {
-	split := float64(p.own.bios()) / p.ios
+	split := float64(p.queued.bios()) / p.ios
 	switch {
 	case ns >= -nothing*p.to.TotalNS:
 		p.add(result.PartUser, ns, from, nil)
@@ -201,7 +201,7 @@ func (p *parts) ownCode(ns float64, from string) {
 // which it waits. It is often scheduled away there for the very thread that its I/O woke, and then reads the clock
 // late: its submission latency includes time of the device.
 func (p *parts) wakeupDelay(call *iotrace.Dist) float64 {
-	d := p.own.of[iotrace.X2W]
+	d := p.queued.intervals[iotrace.X2W]
 	if d == nil || d.Count == 0 {
 		return 0
 	}
@@ -213,19 +213,22 @@ const maxOverrun = 0.1
 
 // remaining returns the latency not yet attributed to a part, which bounds the way back.
 func (p *parts) remaining() float64 {
-	before := p.own.of[iotrace.S2Q].MeanNS() + p.own.of[iotrace.Q2D].MeanNS() + p.own.of[iotrace.D2C].MeanNS()
+	before := 0.0
+	for _, i := range []iotrace.Interval{iotrace.S2Q, iotrace.Q2D, iotrace.D2C} {
+		before += p.queued.intervals[i].MeanNS()
+	}
 	return max(0, p.to.TotalNS-p.covered*before)
 }
 
 // kernel is from the system call to the block layer, and from completion back
 // to the application.
 func (p *parts) kernel() {
-	entry, back := p.own.of[iotrace.S2Q], p.own.of[iotrace.C2R]
+	entry, back := p.queued.intervals[iotrace.S2Q], p.queued.intervals[iotrace.C2R]
 	if entry == nil {
 		return // without calls, nothing is known of completions either
 	}
-	returned := min(1, (float64(p.own.count(iotrace.C2R))+float64(p.Account.Lost))/float64(p.own.requests))
-	if split := float64(p.own.requests) / p.ios; !p.waits && split*minCallShare > 1 {
+	returned := min(1, (float64(p.queued.count(iotrace.C2R))+float64(p.Account.Lost))/float64(p.queued.requests))
+	if split := float64(p.queued.requests) / p.ios; !p.waits && split*minCallShare > 1 {
 		// The kernel's events tell which request is complete, and not which I/O.
 		returned, back = 0, nil
 		p.miss("%s: each I/O became %.2f requests: when the application got its completions is not known, and in the "+
@@ -244,7 +247,7 @@ func (p *parts) kernel() {
 	switch {
 	case back == nil:
 		from = "S2Q"
-	case p.waits && p.flushes >= p.ios*minFlushShare && back.MeanNS() > p.own.of[iotrace.D2C].MeanNS():
+	case p.waits && p.flushes >= p.ios*minFlushShare && back.MeanNS() > p.queued.intervals[iotrace.D2C].MeanNS():
 		p.miss("%s: its calls go on waiting after their data is written, for a journal or for the %.2f flushes that "+
 			"were made for each: that time is in kernel, after completion, and partly the device's", p.name, p.flushes/p.ios)
 	}
@@ -253,7 +256,7 @@ func (p *parts) kernel() {
 }
 
 func (p *parts) block() {
-	if d := p.own.of[iotrace.Q2D]; d != nil {
+	if d := p.queued.intervals[iotrace.Q2D]; d != nil {
 		p.add(result.PartBlock, p.covered*d.MeanNS(), "Q2D", d)
 	}
 }
@@ -261,12 +264,12 @@ func (p *parts) block() {
 // device adds the time from issue, or from submission to the hardware, to completion. For a remote device it splits
 // this time into fabric and device.
 func (p *parts) device(op iotrace.Op) {
-	issued, has, all := p.own.of[iotrace.D2C], p.own.of[iotrace.N2C], p.own.of[iotrace.Q2C]
+	issued, has, whole := p.queued.intervals[iotrace.D2C], p.queued.intervals[iotrace.N2C], p.queued.intervals[iotrace.Q2C]
 	wait, from := issued, "D2C"
-	driver := p.own.of[iotrace.D2N]
+	driver := p.queued.intervals[iotrace.D2N]
 	switch {
-	case issued == nil && all != nil:
-		wait, from = all, "Q2C: the device has no requests, only bios"
+	case issued == nil && whole != nil:
+		wait, from = whole, "Q2C: the device has no requests, only bios"
 	case issued == nil:
 		p.miss("%s: no completion of its requests was seen", p.name)
 		return
@@ -279,24 +282,25 @@ func (p *parts) device(op iotrace.Op) {
 		wait, from = has, "N2C"
 		p.add(result.PartDriver, p.covered*driver.MeanNS(), "D2N", driver)
 	}
-	there := p.atTarget(op)
-	if there.Requests == 0 {
+	completed := p.atTarget(op)
+	if completed.Requests == 0 {
 		p.add(result.PartDevice, p.covered*wait.MeanNS(), from, wait)
 		return
 	}
-	p.splitRemote(there, wait, from)
+	p.splitRemote(completed, wait, from)
 }
 
 // splitRemote splits this host's wait into fabric, target software and device.
-func (p *parts) splitRemote(there Completed, wait *iotrace.Dist, from string) {
-	n := float64(there.Requests)
-	software, device := 0.0, there.NS/n
-	who, less, own := "the target's device", from+" less the target's device", "T: the target's counters"
-	if r := there.Recorded; r != nil {
-		who, less, own = "the target", from+" less what it takes at the target", "Q2C at the target"
+func (p *parts) splitRemote(completed Completed, wait *iotrace.Dist, from string) {
+	n := float64(completed.Requests)
+	software, device := 0.0, completed.NS/n
+	completer, deviceFrom := "the target's device", "T: the target's counters"
+	fabricFrom := from + " less the target's device"
+	if r := completed.Recorded; r != nil {
+		completer, fabricFrom, deviceFrom = "the target", from+" less what it takes at the target", "Q2C at the target"
 		switch {
 		case float64(r.Passed) < minCallShare*n:
-			device, own = r.WholeNS/n, "T: the target, and what is behind it"
+			device, deviceFrom = r.WholeNS/n, "T: the target, and what is behind it"
 		case float64(r.Own) < minCallShare*n:
 			p.miss("%s: the target had to fetch the data of %.0f%% of them: its own part of these is in fabric", p.name,
 				100*(1-float64(r.Own)/n))
@@ -305,18 +309,18 @@ func (p *parts) splitRemote(there Completed, wait *iotrace.Dist, from string) {
 			software = r.SoftwareNS / n
 		}
 	}
-	if asked := float64(p.own.requests); n > 1.1*asked || n < asked/1.1 {
+	if asked := float64(p.queued.requests); n > 1.1*asked || n < asked/1.1 {
 		p.miss("%s: %s completed %d requests, and this host asked for %d: its time is the mean of all of them", p.name,
-			who, there.Requests, p.own.requests)
+			completer, completed.Requests, p.queued.requests)
 	}
 	if lost := p.Target.Lost; lost > 0 {
 		p.miss("the target could not record %d requests: its time is the mean of the others", lost)
 	}
-	p.add(result.PartFabric, p.covered*(wait.MeanNS()-software-device), less, nil)
+	p.add(result.PartFabric, p.covered*(wait.MeanNS()-software-device), fabricFrom, nil)
 	if software > 0 {
 		p.add(result.PartTarget, p.covered*software, "A2Q: the target's own", nil)
 	}
-	p.add(result.PartDevice, p.covered*device, own, nil)
+	p.add(result.PartDevice, p.covered*device, deviceFrom, nil)
 }
 
 // atTarget returns the target's requests of an operation.

@@ -35,18 +35,19 @@ func TestStories(t *testing.T) {
 		var b strings.Builder
 		out := Join(in)
 		for _, direction := range []struct {
-			name string
-			of   *result.Breakdown
+			name      string
+			breakdown *result.Breakdown
 		}{{"read", out.Read}, {"write", out.Write}} {
-			if direction.of == nil {
+			if direction.breakdown == nil {
 				continue
 			}
 			fmt.Fprintf(&b, "%s: %d I/Os of %.0f ns, %.2f requests and %.0f bytes each\n",
-				direction.name, direction.of.IOs, direction.of.TotalNS, direction.of.PerIO, direction.of.BytesPerIO)
-			for _, p := range direction.of.Parts {
+				direction.name, direction.breakdown.IOs, direction.breakdown.TotalNS,
+				direction.breakdown.PerIO, direction.breakdown.BytesPerIO)
+			for _, p := range direction.breakdown.Parts {
 				fmt.Fprintf(&b, "  %-8s %8.0f  %s\n", p.Name, p.MeanNS, p.From)
 			}
-			fmt.Fprintf(&b, "  %-8s %+8.0f\n", "residue", direction.of.ResidueNS)
+			fmt.Fprintf(&b, "  %-8s %+8.0f\n", "residue", direction.breakdown.ResidueNS)
 		}
 		for _, s := range out.Served {
 			fmt.Fprintf(&b, "%s %s for %s: %d\n", s.Device, s.Op, s.Owner, s.Requests)

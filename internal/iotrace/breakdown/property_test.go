@@ -94,11 +94,11 @@ func TestItAlwaysSumsUp(t *testing.T) {
 		for _, b := range breakdowns(out) {
 			sum, largest, last := b.ResidueNS, b.TotalNS, -1
 			for _, p := range b.Parts {
-				at := slices.Index(order, p.Name)
-				if at <= last {
+				i := slices.Index(order, p.Name)
+				if i <= last {
 					t.Fatalf("%s is out of its place in %+v", p.Name, b.Parts)
 				}
-				last = at
+				last = i
 				sum += p.MeanNS
 				largest = max(largest, math.Abs(p.MeanNS))
 			}
@@ -217,11 +217,11 @@ func TestOthersChangeNoPart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInput(t)
 		alone := Join(in)
-		others := anyAccount().Draw(t, "others")
-		for i := range others.Cells {
-			others.Cells[i].Owner.Cgroup = 8
+		neighbours := anyAccount().Draw(t, "others")
+		for i := range neighbours.Cells {
+			neighbours.Cells[i].Owner.Cgroup = 8
 		}
-		in.Account.Cells = slices.Concat(in.Account.Cells, others.Cells)
+		in.Account.Cells = slices.Concat(in.Account.Cells, neighbours.Cells)
 		among := Join(in)
 		before, after := breakdowns(alone), breakdowns(among)
 		for i := range before {

@@ -12,14 +12,14 @@ import (
 // requests are the block requests that the application's I/Os of one direction led to.
 type requests struct {
 	requests, bytes uint64
-	of              [iotrace.Intervals]*iotrace.Dist
+	intervals       [iotrace.Intervals]*iotrace.Dist
 }
 
 func (r *requests) count(i iotrace.Interval) uint64 {
-	if r.of[i] == nil {
+	if r.intervals[i] == nil {
 		return 0
 	}
-	return r.of[i].Count
+	return r.intervals[i].Count
 }
 
 // bios is the number of bios, each of which was queued once; without calls to
@@ -38,17 +38,17 @@ func (r *requests) add(c *iotrace.Cell) {
 		if d == nil || d.Count == 0 {
 			continue
 		}
-		if r.of[i] == nil {
-			r.of[i] = new(iotrace.Dist)
+		if r.intervals[i] == nil {
+			r.intervals[i] = new(iotrace.Dist)
 		}
-		r.of[i].Merge(d)
+		r.intervals[i].Merge(d)
 	}
 }
 
-// own sums up the requests that the application's system calls queued, at the devices where these end: requests that
-// a stripe or a mapper sends on in the same call are counted below it, and requests of a loop device's thread are not
-// the application's wait. all also includes requests that others queued there on its behalf.
-func (j *join) own(op iotrace.Op) (own, all requests) {
+// requestsOf sums up the requests that the application's system calls queued, at the devices where they end. Requests
+// that a stripe or a mapper sends on in the same call are counted below it. Requests of a loop device's thread are left
+// out, since the application does not wait for them. total includes requests that others queued on its behalf.
+func (j *join) requestsOf(op iotrace.Op) (requestsOf, all requests) {
 	mine := func(c *iotrace.Cell) bool {
 		return c.Op == op && j.Owns(c.Owner) && !c.Owner.Kernel && c.Owner.Call == j.Calls
 	}
@@ -65,13 +65,13 @@ func (j *join) own(op iotrace.Op) (own, all requests) {
 		}
 		all.add(c)
 		if mine(c) {
-			own.add(c)
+			requestsOf.add(c)
 		}
 	}
 	for _, i := range []iotrace.Interval{iotrace.S2Q, iotrace.S2X, iotrace.X2W} {
-		own.of[i] = j.fullest(mine, reached, i)
+		requestsOf.intervals[i] = j.fullest(mine, reached, i)
 	}
-	return own, all
+	return requestsOf, all
 }
 
 // flushes counts the flushes of the topmost device that has any: devices below repeat them.
@@ -89,25 +89,25 @@ func (j *join) flushes() (n float64) {
 // fullest is an interval as the devices reached have it, or as another one has
 // it that counted more: some drivers send the very bio on that was queued above
 // them, and it is queued once.
-func (j *join) fullest(mine func(*iotrace.Cell) bool, reached []string, of iotrace.Interval) *iotrace.Dist {
+func (j *join) fullest(mine func(*iotrace.Cell) bool, reached []string, interval iotrace.Interval) *iotrace.Dist {
 	var fullest *iotrace.Dist
-	by := map[string]*iotrace.Dist{}
+	dists := map[string]*iotrace.Dist{}
 	for i := range j.Account.Cells {
 		c := &j.Account.Cells[i]
-		if d := c.Intervals[of]; mine(c) && d != nil && d.Count > 0 {
+		if d := c.Intervals[interval]; mine(c) && d != nil && d.Count > 0 {
 			name := c.Device
 			if slices.Contains(reached, name) {
 				name = ""
 			}
-			if by[name] == nil {
-				by[name] = new(iotrace.Dist)
+			if dists[name] == nil {
+				dists[name] = new(iotrace.Dist)
 			}
-			by[name].Merge(d)
+			dists[name].Merge(d)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(by)) { // those reached first
-		if fullest == nil || by[name].Count > fullest.Count {
-			fullest = by[name]
+	for _, name := range slices.Sorted(maps.Keys(dists)) { // those reached first
+		if fullest == nil || dists[name].Count > fullest.Count {
+			fullest = dists[name]
 		}
 	}
 	return fullest
@@ -120,12 +120,12 @@ const stray = 0.01
 
 // deviceNames returns the devices that issue requests of some cells, the top first. Where none does, since their
 // drivers take bios, it returns the lowest one.
-func (j *join) deviceNames(those func(*iotrace.Cell) bool) (names []string) {
+func (j *join) deviceNames(match func(*iotrace.Cell) bool) (names []string) {
 	issued, bios := map[string]uint64{}, map[string]uint64{}
 	var total uint64
 	for i := range j.Account.Cells {
 		c := &j.Account.Cells[i]
-		if !those(c) || c.Requests == 0 {
+		if !match(c) || c.Requests == 0 {
 			continue // only queued here, and completed elsewhere
 		}
 		if d := c.Intervals[iotrace.D2C]; d != nil && d.Count > 0 {

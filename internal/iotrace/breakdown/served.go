@@ -22,11 +22,11 @@ func countServed(a *iotrace.Account, owns func(iotrace.Owner) bool) []result.Ser
 		} else {
 			s.Owner, s.Kernel = ownerName(c.Owner), c.Owner.Kernel
 		}
-		same := func(o result.Served) bool {
+		matches := func(o result.Served) bool {
 			return o.Device == s.Device && o.Op == s.Op && o.Owner == s.Owner && o.Application == s.Application &&
 				o.Kernel == s.Kernel
 		}
-		i := slices.IndexFunc(out, same)
+		i := slices.IndexFunc(out, matches)
 		if i < 0 {
 			i = len(out)
 			out = append(out, s)

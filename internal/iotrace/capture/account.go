@@ -59,32 +59,32 @@ func (r *bpfRecorder) account() (*iotrace.Account, error) {
 	return a, nil
 }
 
-// missingFigures names the figures that cannot be known.
+// missingFigures returns the names of the unknown figures.
 func (r *bpfRecorder) missingFigures(lost [losses]uint64) []string {
 	r.mu.Lock()
-	all := slices.Clone(r.missing)
+	missing := slices.Clone(r.missing)
 	r.mu.Unlock()
 	for _, d := range r.devices {
 		if d.note != "" {
-			all = append(all, d.note)
+			missing = append(missing, d.note)
 		}
 		if d.bios {
-			all = append(all, d.name+" has no requests of its own: of it Q2C alone is known")
+			missing = append(missing, d.name+" has no requests of its own: of it Q2C alone is known")
 		}
 	}
 	if !r.options.Stages {
-		all = append(all, "Q2Q, Q2G, G2I, I2D, plugs and sequentiality: only the default events were recorded")
+		missing = append(missing, "Q2Q, Q2G, G2I, I2D, plugs and sequentiality: only the default events were recorded")
 	}
-	all = append(all, "series by second and the greatest depth: sums are made in the kernel")
+	missing = append(missing, "series by second and the greatest depth: sums are made in the kernel")
 	if n := lost[lostOwners]; n > 0 {
-		all = append(all,
+		missing = append(missing,
 			fmt.Sprintf("the owners of some requests: more than %d tasks made some", r.coll.Maps["owners"].MaxEntries()))
 	}
 	if n := lost[lostReaps]; n > 0 {
-		all = append(all, fmt.Sprintf("C2R of %d requests: the application's I/Os and requests are not one to one, "+
+		missing = append(missing, fmt.Sprintf("C2R of %d requests: the application's I/Os and requests are not one to one, "+
 			"or it leaves completions alone", n))
 	}
-	return all
+	return missing
 }
 
 // unreturnedNotes reports requests whose return to the application was not seen.
@@ -104,9 +104,9 @@ func unreturnedNotes(cells []iotrace.Cell) []string {
 		return nil
 	}
 	if missing == 1 {
-		return []string{"C2R of one request: nobody waited for it, or its application got it without a system call"}
+		return []string{"C2R of one request: no process waited for it, or its application got it without a system call"}
 	}
-	return []string{fmt.Sprintf("C2R of %d requests: nobody waited for them, or their application got them without a "+
+	return []string{fmt.Sprintf("C2R of %d requests: no process waited for them, or their application got them without a "+
 		"system call", missing)}
 }
 
@@ -146,8 +146,7 @@ func (r *bpfRecorder) losses() (all [losses]uint64, err error) {
 	return all, nil
 }
 
-// cells reads the sums. The places of distributions are given out in order;
-// the first few that hold nothing are beyond the last.
+// cells reads the sums. Distributions take their places in order, so several empty places in a row are behind the last.
 func (r *bpfRecorder) cells() ([]iotrace.Cell, error) {
 	found := map[iotrace.Key]*iotrace.Cell{}
 	untimed := map[iotrace.Key]*iotrace.Cell{}
@@ -172,13 +171,13 @@ func (r *bpfRecorder) cells() ([]iotrace.Cell, error) {
 	for _, key := range slices.SortedFunc(maps.Keys(untimed), compare) {
 		charge(found, untimed[key])
 	}
-	var all []iotrace.Cell
+	var cells []iotrace.Cell
 	for _, c := range found {
 		stretch(c)
-		all = append(all, *c)
+		cells = append(cells, *c)
 	}
-	slices.SortFunc(all, func(a, b iotrace.Cell) int { return compare(a.Key, b.Key) })
-	return all, nil
+	slices.SortFunc(cells, func(a, b iotrace.Cell) int { return compare(a.Key, b.Key) })
+	return cells, nil
 }
 
 func (r *bpfRecorder) take(found map[iotrace.Key]*iotrace.Cell, d *kernelDist) {
@@ -215,7 +214,7 @@ func (r *bpfRecorder) owner(id uint32, call bool) iotrace.Owner {
 
 // deviceCounts adds the counts of whole devices.
 func (r *bpfRecorder) deviceCounts(a *iotrace.Account) ([]iotrace.Device, error) {
-	var all []iotrace.Device
+	var devices []iotrace.Device
 	unfinished, err := r.unfinished()
 	if err != nil {
 		return nil, err
@@ -224,8 +223,8 @@ func (r *bpfRecorder) deviceCounts(a *iotrace.Account) ([]iotrace.Device, error)
 		var n [counters]uint64
 		for c := range n {
 			var perCPU []uint64
-			at := uint32(i*counters + c)
-			if err := r.coll.Maps["counters"].Lookup(&at, &perCPU); err != nil {
+			slot := uint32(i*counters + c)
+			if err := r.coll.Maps["counters"].Lookup(&slot, &perCPU); err != nil {
 				return nil, fmt.Errorf("read the counters of %s: %w", d.name, err)
 			}
 			for _, v := range perCPU {
@@ -256,9 +255,9 @@ func (r *bpfRecorder) deviceCounts(a *iotrace.Account) ([]iotrace.Device, error)
 		if a.Duration > 0 { // Little's law
 			out.Depth = float64(busy) / float64(a.Duration)
 		}
-		all = append(all, out)
+		devices = append(devices, out)
 	}
-	return all, nil
+	return devices, nil
 }
 
 // unfinished counts, by device, requests that were queued or issued and have not completed.
@@ -301,12 +300,12 @@ func (r *bpfRecorder) newOwners() error {
 	var key ownerKey
 	var id uint32
 	ids := map[uint64]bool{}
-	all := r.coll.Maps["owners"].Iterate()
-	for all.Next(&key, &id) {
+	iterator := r.coll.Maps["owners"].Iterate()
+	for iterator.Next(&key, &id) {
 		r.owners[id] = key
 		ids[key.Cgroup] = true
 	}
-	if err := all.Err(); err != nil {
+	if err := iterator.Err(); err != nil {
 		return fmt.Errorf("read the owners of requests: %w", err)
 	}
 	r.cgroups.learn(ids)

@@ -46,12 +46,12 @@ func group(t *testing.T, name string) (id uint64, run func(args ...string) job) 
 			t.Errorf("fio in %s: %v: %s", dir, err, out)
 			return job{}
 		}
-		var all struct{ Jobs []job }
-		if err := json.Unmarshal(out, &all); err != nil || len(all.Jobs) == 0 {
+		var output struct{ Jobs []job }
+		if err := json.Unmarshal(out, &output); err != nil || len(output.Jobs) == 0 {
 			t.Errorf("fio in %s: %v: %s", dir, err, out)
 			return job{}
 		}
-		return all.Jobs[0]
+		return output.Jobs[0]
 	}
 }
 
@@ -103,7 +103,7 @@ func TestEachGroupIsChargedWithItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	type account struct{ own, late uint64 } // bytes queued within a call, and in another way
+	type account struct{ inCall, late uint64 } // bytes queued within a call, and in another way
 	got := map[uint64]map[iotrace.Op]account{}
 	var nobody uint64
 	for _, c := range a.Cells {
@@ -116,25 +116,25 @@ func TestEachGroupIsChargedWithItsOwn(t *testing.T) {
 		}
 		sum := got[c.Owner.Cgroup][c.Op]
 		if c.Owner.Call {
-			sum.own += c.Bytes
+			sum.inCall += c.Bytes
 		} else {
 			sum.late += c.Bytes
 		}
 		got[c.Owner.Cgroup][c.Op] = sum
 	}
-	if got := got[reads][iotrace.Read]; got != (account{own: jobs[0].Read.Bytes}) || got.own != 8<<20 {
+	if got := got[reads][iotrace.Read]; got != (account{inCall: jobs[0].Read.Bytes}) || got.inCall != 8<<20 {
 		t.Errorf("the reader is charged with %+v, and read %d bytes", got, jobs[0].Read.Bytes)
 	}
-	if got := got[writes][iotrace.Write]; got != (account{own: jobs[1].Write.Bytes}) || got.own != 4<<20 {
+	if got := got[writes][iotrace.Write]; got != (account{inCall: jobs[1].Write.Bytes}) || got.inCall != 4<<20 {
 		t.Errorf("the writer is charged with %+v, and wrote %d bytes", got, jobs[1].Write.Bytes)
 	}
-	if got := got[buffered][iotrace.Write]; got.late+nobody != 6<<20 || got.own > 0 {
+	if got := got[buffered][iotrace.Write]; got.late+nobody != 6<<20 || got.inCall > 0 {
 		t.Errorf("%d bytes were written late: %+v is charged to who wrote them, and %d to nobody", 6<<20, got, nobody)
 	}
 	for id, ops := range got {
 		for op, sum := range ops {
 			if mine := id == reads && op == iotrace.Read || (id == writes || id == buffered) &&
-				op == iotrace.Write; !mine && op != iotrace.Flush && sum.own > 64<<10 {
+				op == iotrace.Write; !mine && op != iotrace.Flush && sum.inCall > 64<<10 {
 				t.Errorf("group %d is charged with %+v of %s, which it did not ask for", id, sum, op)
 			}
 		}

@@ -80,7 +80,7 @@ func queueIsFirstArgument(types *btf.Spec, name string) (bool, error) {
 			return len(proto.Params) > 2, nil // the first is the tracepoint's own
 		}
 	}
-	return false, fmt.Errorf("the kernel's tracepoint %s is of an unknown form", name)
+	return false, fmt.Errorf("the kernel's tracepoint %s has an unknown format", name)
 }
 
 // bpfRecorder records by BPF.
@@ -98,7 +98,7 @@ type bpfRecorder struct {
 	timing  []link.Link       // of the programs that rest at times
 	events  map[string]string // that programs are for
 
-	mu      sync.Mutex // of what follows
+	mu      sync.Mutex // guards cgroups, owners and, once tasks run, missing
 	cgroups *cgroups
 	owners  map[uint32]ownerKey
 
@@ -302,40 +302,39 @@ func systemCalls() (all [calls]uint8) {
 	return all
 }
 
-// programs names those that the devices and options need: each costs something
-// at each event.
+// programs returns the names of the programs that the devices and options need: each program costs time at each event.
 func (r *bpfRecorder) programs() []string {
 	if r.options.Events != nil {
-		all := []string{"rq_complete", "bio_complete", "rq_issue", "rq_requeue", "rq_insert", "rq_merge", "getrq",
+		names := []string{"rq_complete", "bio_complete", "rq_issue", "rq_requeue", "rq_insert", "rq_merge", "getrq",
 			"bio_backmerge", "bio_frontmerge", "plug", "unplug", "split", "bio_remap", "bio_queue"}
 		if slices.ContainsFunc(r.devices, device.nvme) {
-			all = append(all, "nvme_setup")
+			names = append(names, "nvme_setup")
 		}
-		slices.Reverse(all)
-		return all
+		slices.Reverse(names)
+		return names
 	}
-	all := []string{"bio_queue", "split", "bio_backmerge", "bio_frontmerge", "rq_merge", "rq_requeue", "rq_issue"}
+	names := []string{"bio_queue", "split", "bio_backmerge", "bio_frontmerge", "rq_merge", "rq_requeue", "rq_issue"}
 	anyDevice := func(is func(device) bool) bool { return slices.ContainsFunc(r.devices, is) }
 	bios := anyDevice(func(d device) bool { return d.bios })
 	app := ""
 	if r.options.Application {
 		app = "_app"
-		all = append(all, "call_enter", "call_exit")
+		names = append(names, "call_enter", "call_exit")
 	}
-	all = append(all, "rq_complete"+app)
+	names = append(names, "rq_complete"+app)
 	if bios {
-		all = append(all, "bio_complete"+app)
+		names = append(names, "bio_complete"+app)
 	}
 	if bios || anyDevice(func(d device) bool { return d.stacked }) {
-		all = append(all, "bio_remap")
+		names = append(names, "bio_remap")
 	}
 	if anyDevice(device.nvme) {
-		all = append(all, "nvme_setup")
+		names = append(names, "nvme_setup")
 	}
 	if r.options.Stages {
-		all = append(all, "getrq", "rq_insert", "plug", "unplug")
+		names = append(names, "getrq", "rq_insert", "plug", "unplug")
 	}
-	return all
+	return names
 }
 
 // attach attaches the programs: those that begin an interval last, so that no
@@ -383,12 +382,12 @@ func (r *bpfRecorder) stop() error {
 
 // detach detaches the programs, those that begin an interval first.
 func (r *bpfRecorder) detach() error {
-	var all []error
+	var errs []error
 	for _, l := range slices.Backward(append(r.timing, r.links...)) {
-		all = append(all, l.Close())
+		errs = append(errs, l.Close())
 	}
 	r.links, r.timing = nil, nil
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
 // close closes the programs and their maps, which makes the kernel free them.

@@ -8,6 +8,22 @@
 // for kernels without BPF or without a description of their types; what it
 // switches on outlives the process, and is journalled.
 //
+// Special requests:
+//
+//   - NVMe: a driver makes a command, maps its data, says block_rq_issue and rings the doorbell. D is the driver's
+//     beginning (nvme_setup_cmd), and N is block_rq_issue. So D2N is the driver's work, and N2C is blktrace's D2C.
+//     tracefs has no N, and its D is blktrace's.
+//   - Several paths: Q is the head's; G, I, D, N and C are those of the path's request. Sums count only the path. If
+//     bios merge at the path, the head completes only the first bio; the others stay unfinished. After a failed
+//     path, times are those of the last path.
+//   - Flushes: an application's flush is its request (Q2C). The block layer's own flush (D2C) belongs to block
+//     layer, like requests without a Q.
+//   - --application separates requests that a task queued in its own read, write, io_submit or io_uring_enter from
+//     those queued on its behalf, such as by fsync.
+//   - Targets: a namespace has the name of its device (nvmet:nvme0n1), or NQN and number if several exports share
+//     the device. At this target (target in JSON) has the time of a command (T) by namespace and operation, in three
+//     parts: nvmet, fetching of data, device. For a namespace in a file, only T is known.
+//
 // Hazards. A trace costs time: what is measured meanwhile is not what would be
 // measured without. A table that is full loses events; they are counted, and
 // the account says so.
@@ -69,12 +85,12 @@ type Way struct {
 }
 
 // unsupported returns the error for a host that cannot record what the options ask for.
-func unsupported(what string, ways ...Way) error {
-	var all []string
+func unsupported(wanted string, ways ...Way) error {
+	var reasons []string
 	for _, w := range ways {
-		all = append(all, fmt.Sprintf("%s: %s (%s)", w.Name, w.Why, w.Remedy))
+		reasons = append(reasons, fmt.Sprintf("%s: %s (%s)", w.Name, w.Why, w.Remedy))
 	}
-	return problem.New(problem.Unsupported, "this host cannot record "+what, strings.Join(all, "; "), "")
+	return problem.New(problem.Unsupported, "this host cannot record "+wanted, strings.Join(reasons, "; "), "")
 }
 
 // ways is the table of ways, the best first.
@@ -89,12 +105,12 @@ var ways = []struct {
 
 // Ways returns the ways of recording on this host, the best first.
 func Ways() []Way {
-	var all []Way
+	var available []Way
 	for _, w := range ways {
 		why, remedy := w.probe()
-		all = append(all, Way{Name: w.name, Why: why, Remedy: remedy})
+		available = append(available, Way{Name: w.name, Why: why, Remedy: remedy})
 	}
-	return all
+	return available
 }
 
 // Start begins to record and returns when events are being recorded. The

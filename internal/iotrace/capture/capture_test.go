@@ -187,16 +187,16 @@ func TestAllAreCountedAndSomeAreTimed(t *testing.T) {
 // work on that CPU (see misses).
 func sampled(t *testing.T, device, number string, load []string) bool {
 	t.Helper()
-	all := start(t, Options{Devices: []string{number}, All: true})
-	some := start(t, Options{Devices: []string{number}})
+	complete := start(t, Options{Devices: []string{number}, All: true})
+	sample := start(t, Options{Devices: []string{number}})
 	did := fio(t, append([]string{"--filename=" + device, "--ioengine=libaio", "--iodepth=32"}, load...)...)
-	way := some.way.(*bpfRecorder)
+	way := sample.way.(*bpfRecorder)
 	_, stood, err := way.sampleCounts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	missed := misses(way.coll) + misses(all.way.(*bpfRecorder).coll)
-	a, exact := stopped(t, some), stopped(t, all)
+	missed := misses(way.coll) + misses(complete.way.(*bpfRecorder).coll)
+	a, exact := stopped(t, sample), stopped(t, complete)
 	if ofSome, ofAll := a.Devices[0].Unshown, exact.Devices[0].Unshown; missed > 0 || ofSome != ofAll {
 		t.Logf("of %d I/Os the kernel did not show the ends of %d to one recorder and of %d to the other, and %d other "+
 			"events: once more", did.Read.TotalIOs+did.Write.TotalIOs, ofSome, ofAll, missed)
@@ -211,10 +211,10 @@ func sampled(t *testing.T, device, number string, load []string) bool {
 	checkSampled(t, a, exact)
 	// Those that were timed stand for the others by their weights, not by what
 	// they are scaled by in the end.
-	if of := d.Requests + d.BackMerges; stood < of/2 || stood > of*2 {
-		t.Errorf("%d requests were timed or stood for, of %d", stood, of)
+	if seen := d.Requests + d.BackMerges; stood < seen/2 || stood > seen*2 {
+		t.Errorf("%d requests were timed or stood for, of %d", stood, seen)
 	} else {
-		t.Logf("%d requests were timed or stood for, of %d", stood, of)
+		t.Logf("%d requests were timed or stood for, of %d", stood, seen)
 	}
 	return true
 }

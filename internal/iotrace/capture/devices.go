@@ -31,11 +31,11 @@ const sysDevBlock = "/sys/dev/block"
 // findDevices looks up devices by number. A partition is replaced by its disk, whose requests it shares. A multipath
 // NVMe device becomes its head, which has no requests, and its paths, which have. All errors are returned at once.
 func findDevices(numbers []string) ([]device, error) {
-	var all []device
+	var found []device
 	var wrong []error
 	add := func(d device) {
-		if !slices.ContainsFunc(all, func(o device) bool { return o.majMin() == d.majMin() }) {
-			all = append(all, d)
+		if !slices.ContainsFunc(found, func(o device) bool { return o.majMin() == d.majMin() }) {
+			found = append(found, d)
 		}
 	}
 	for _, number := range numbers {
@@ -52,11 +52,11 @@ func findDevices(numbers []string) ([]device, error) {
 	switch {
 	case len(numbers) == 0:
 		wrong = append(wrong, errors.New("no device is named that should be traced"))
-	case len(all) > maxDevices:
+	case len(found) > maxDevices:
 		wrong = append(wrong, fmt.Errorf("%d devices (an NVMe device counts with its paths) are more than the %d "+
-			"that are traced at once: name fewer", len(all), maxDevices))
+			"that are traced at once: name fewer", len(found), maxDevices))
 	}
-	return all, errors.Join(wrong...)
+	return found, errors.Join(wrong...)
 }
 
 func look(number string) (device, error) {
@@ -70,7 +70,7 @@ func look(number string) (device, error) {
 		return d, fmt.Errorf("no block device has the number %s (see lsblk)", number)
 	}
 	if exists(dir, "partition") {
-		d.note = fmt.Sprintf("%s is a partition: what is shown is of its disk %s", filepath.Base(dir),
+		d.note = fmt.Sprintf("%s is a partition: its disk %s is shown", filepath.Base(dir),
 			filepath.Base(filepath.Dir(dir)))
 		dir = filepath.Dir(dir)
 		whole, err := os.ReadFile(filepath.Join(dir, "dev"))
@@ -114,7 +114,7 @@ func paths(head device) []device {
 		return nil
 	}
 	defer f.Close()
-	var all []device
+	var found []device
 	for in := bufio.NewScanner(f); in.Scan(); {
 		d := device{stacked: true}
 		var s, c, n uint32
@@ -123,10 +123,10 @@ func paths(head device) []device {
 		}
 		if got, err := fmt.Sscanf(d.name, "nvme%dc%dn%d", &s, &c, &n); err == nil && got == 3 && s == subsystem &&
 			n == namespace {
-			all = append(all, d)
+			found = append(found, d)
 		}
 	}
-	return all
+	return found
 }
 
 func exists(parts ...string) bool {

@@ -27,11 +27,11 @@ func (s *eventSorter) take(e *eventRecord) {
 		s.pending = map[uint32][]eventRecord{}
 	}
 	h := s.pending[e.CPU]
-	at := len(h)
-	for at > 0 && h[at-1].Time > e.Time {
-		at--
+	i := len(h)
+	for i > 0 && h[i-1].Time > e.Time {
+		i--
 	}
-	h = slices.Insert(h, at, *e)
+	h = slices.Insert(h, i, *e)
 	if len(h) > nesting {
 		s.give(&h[0])
 		h = slices.Delete(h, 0, 1)
@@ -122,28 +122,28 @@ var opfFlags = []struct {
 }{{11, blktrace.CatSync}, {12, blktrace.CatMeta}, {17, blktrace.CatFUA}, {18, blktrace.CatFlush},
 	{19, blktrace.CatAhead}}
 
-// categories are a request's, by its operation and flags.
+// categories returns the categories of a request, by its operation and flags.
 func categories(opf uint32) blktrace.Action {
-	all := blktrace.CatFS
+	action := blktrace.CatFS
 	op := opf & 0xff
 	if op >= 32 { // a driver's own
-		all = blktrace.CatPassthrough
+		action = blktrace.CatPassthrough
 	}
 	if op&1 != 0 {
-		all |= blktrace.CatWrite
+		action |= blktrace.CatWrite
 	} else {
-		all |= blktrace.CatRead
+		action |= blktrace.CatRead
 	}
 	for _, flag := range opfFlags {
 		if opf>>flag.bit&1 != 0 {
-			all |= flag.category
+			action |= flag.category
 		}
 	}
 	switch op {
 	case 2:
-		all |= blktrace.CatFlush
+		action |= blktrace.CatFlush
 	case 3, 5:
-		all |= blktrace.CatDiscard
+		action |= blktrace.CatDiscard
 	}
-	return all
+	return action
 }

@@ -34,8 +34,8 @@ func TestProgramsAreOfTheirSources(t *testing.T) {
 			t.Errorf("bpf/%s was changed since the programs were built: run go generate ./internal/iotrace/capture", f[1])
 		}
 	}
-	said, err := exec.Command("clang", "--version").Output()
-	if now, _, _ := strings.Cut(string(said), "\n"); err != nil || now != compiler {
+	printed, err := exec.Command("clang", "--version").Output()
+	if now, _, _ := strings.Cut(string(printed), "\n"); err != nil || now != compiler {
 		t.Skipf("the programs were built by %q; here is %q, which may build others", compiler, now)
 	}
 	for _, header := range []string{"/usr/include/bpf/bpf_core_read.h"} {

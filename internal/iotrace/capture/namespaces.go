@@ -21,7 +21,7 @@ type namespaces struct {
 
 func startNamespaces(ctx context.Context, j *journal.Journal, o Options) (_ *Recorder, err error) {
 	if o.Requests != nil || o.Events != nil || o.Way == "tracefs" {
-		return nil, errors.New("of the requests of a target, BPF gives sums, and nothing gives records")
+		return nil, errors.New("BPF sums the requests of a target; single requests cannot be recorded")
 	}
 	r := &namespaces{name: o.Namespaces}
 	if r.target, err = StartTarget(); err != nil {
@@ -75,11 +75,11 @@ func (r *namespaces) account() (*iotrace.Account, error) {
 		return nil, err
 	}
 	a.Lost += lost
-	all, err := r.target.Requests()
+	requests, err := r.target.Requests()
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range all {
+	for _, n := range requests {
 		if name, known := r.name(n.Namespace); known {
 			r.add(a, name, n)
 		}

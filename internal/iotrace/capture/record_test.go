@@ -86,7 +86,7 @@ func TestEveryRequestIsGiven(t *testing.T) {
 	hosttest.Measures(t)
 	device, number := loop(t)
 	var seen, bytes uint64
-	each := func(io *iotrace.IO) {
+	check := func(io *iotrace.IO) {
 		if io.Op == iotrace.Flush {
 			return
 		}
@@ -102,7 +102,7 @@ func TestEveryRequestIsGiven(t *testing.T) {
 	var j job
 	recorded(t, func() *iotrace.Account {
 		seen, bytes = 0, 0
-		r := start(t, Options{Devices: []string{number}, Stages: true, Requests: each})
+		r := start(t, Options{Devices: []string{number}, Stages: true, Requests: check})
 		j = mixedLoad(t, device)
 		return stopped(t, r)
 	})
@@ -301,12 +301,12 @@ func checkTracefs(t *testing.T) {
 
 // byWhom returns who asked for how much: another program may have read the device.
 func byWhom(a *iotrace.Account) string {
-	var all []string
+	var lines []string
 	for _, c := range a.Cells {
-		all = append(all,
+		lines = append(lines,
 			fmt.Sprintf("%d %s of %d bytes by %s (%d)", c.Requests, c.Op, c.Bytes, c.Owner.Command, c.Owner.PID))
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(lines, ", ")
 }
 
 func TestWrongDevicesAreAllNamed(t *testing.T) {

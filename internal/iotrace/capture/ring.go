@@ -19,7 +19,7 @@ const (
 
 var errPage = errors.New("a page of the kernel's trace buffer is not of the known form")
 
-// eachEvent hands the events of a page on, with their times.
+// eachEvent calls take with the events of a page and their times in nanoseconds.
 func eachEvent(page []byte, take func(ns uint64, data []byte) error) error {
 	if len(page) < pageHeader {
 		return errPage
@@ -30,37 +30,37 @@ func eachEvent(page []byte, take func(ns uint64, data []byte) error) error {
 	if end > len(page) {
 		return errPage
 	}
-	for at := pageHeader; at+4 <= end; {
-		head := word(page[at:])
+	for offset := pageHeader; offset+4 <= end; {
+		head := word(page[offset:])
 		kind, delta := head&31, uint64(head>>5)
 		if bigEndian {
 			kind, delta = head>>27, uint64(head&(1<<27-1))
 		}
-		at += 4
+		offset += 4
 		var length int
 		switch {
 		case kind == kindPadding && delta == 0:
 			return nil
 		case kind >= 1 && kind < kindPadding:
 			length = int(kind) * 4
-		case at+4 > end:
+		case offset+4 > end:
 			return errPage
 		case kind == kindExtend:
-			ns += delta + uint64(word(page[at:]))<<27
-			at += 4
+			ns += delta + uint64(word(page[offset:]))<<27
+			offset += 4
 			continue
 		case kind == kindStamp:
-			ns = ns&^(1<<59-1) | (delta + uint64(word(page[at:]))<<27)
-			at += 4
+			ns = ns&^(1<<59-1) | (delta + uint64(word(page[offset:]))<<27)
+			offset += 4
 			continue
 		default: // the length is beside the header, and counts itself
-			length = int(word(page[at:]))
+			length = int(word(page[offset:]))
 		}
-		if length < 4 || at+length > end {
+		if length < 4 || offset+length > end {
 			return errPage
 		}
-		data := page[at : at+length]
-		at += length
+		data := page[offset : offset+length]
+		offset += length
 		if kind == 0 {
 			data = data[4:]
 		}

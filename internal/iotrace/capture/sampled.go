@@ -58,14 +58,14 @@ func charge(found map[iotrace.Key]*iotrace.Cell, untimed *iotrace.Cell) {
 	}
 }
 
-// scaled returns v * n / of, rounded.
-func scaled(v, n, of uint64) uint64 {
+// scaled returns v * n / divisor, rounded.
+func scaled(v, n, divisor uint64) uint64 {
 	hi, lo := bits.Mul64(v, n)
-	if hi >= of {
+	if hi >= divisor {
 		return math.MaxUint64
 	}
-	q, rest := bits.Div64(hi, lo, of)
-	if rest >= of-rest {
+	q, rest := bits.Div64(hi, lo, divisor)
+	if rest >= divisor-rest {
 		q++
 	}
 	return q
@@ -77,8 +77,8 @@ func stretch(c *iotrace.Cell) {
 	if whole == nil || whole.Count == 0 || c.Requests == 0 || whole.Count == c.Requests {
 		return
 	}
-	n, of := c.Requests, whole.Count
-	scale := func(v uint64) uint64 { return scaled(v, n, of) }
+	n, timed := c.Requests, whole.Count
+	scale := func(v uint64) uint64 { return scaled(v, n, timed) }
 	for i, d := range c.Intervals {
 		if d == nil {
 			continue
@@ -86,13 +86,13 @@ func stretch(c *iotrace.Cell) {
 		out := &iotrace.Dist{Count: scale(d.Count), SumNS: scale(d.SumNS), MinNS: d.MinNS, MaxNS: d.MaxNS}
 		squares := new(big.Int).SetUint64(d.Squares[0])
 		squares.Lsh(squares, 64).Add(squares, new(big.Int).SetUint64(d.Squares[1]))
-		squares.Mul(squares, new(big.Int).SetUint64(n)).Div(squares, new(big.Int).SetUint64(of))
+		squares.Mul(squares, new(big.Int).SetUint64(n)).Div(squares, new(big.Int).SetUint64(timed))
 		out.Squares = [2]uint64{new(big.Int).Rsh(squares, 64).Uint64(), squares.Uint64()}
-		var before, below uint64 // of the bins so far: given, and scaled
+		var before, scaledBefore uint64 // of the bins so far: given, and scaled
 		for b := range d.Latency().Bins.All() {
 			before += b.Count
-			out.AddBin(fineBin(b.NS), scale(before)-below)
-			below = scale(before)
+			out.AddBin(fineBin(b.NS), scale(before)-scaledBefore)
+			scaledBefore = scale(before)
 		}
 		c.Intervals[i] = out
 	}

@@ -54,53 +54,53 @@ func (s *coverage) addUnshown(a *iotrace.Account, after map[string]deviceCounter
 		before, known := s.before[d.name]
 		now, still := after[d.name]
 		for i := range a.Devices {
-			told := &a.Devices[i]
-			if told.MajMin != d.majMin() && told.Name != d.name || !known || !still {
+			counted := &a.Devices[i]
+			if counted.MajMin != d.majMin() && counted.Name != d.name || !known || !still {
 				continue
 			}
-			seen := told.Requests
+			seen := counted.Requests
 			if s.ends != nil {
 				seen = s.ends[blktrace.DeviceNumber(d.major, d.minor)]
 			}
-			all := now.requests - before.requests
-			n := all - min(all, seen+before.inFlight)
+			requests := now.requests - before.requests
+			n := requests - min(requests, seen+before.inFlight)
 			if n == 0 {
 				continue
 			}
-			told.Unshown = n
-			told.Unfinished -= min(told.Unfinished, n)
+			counted.Unshown = n
+			counted.Unfinished -= min(counted.Unfinished, n)
 			a.Lost += n
 			a.Missing = append(a.Missing, fmt.Sprintf("the ends of %d of the %d requests of %s: the device counts "+
-				"them, and the kernel did not show them", n, all, d.name))
+				"them, and the kernel did not show them", n, requests, d.name))
 		}
 	}
 }
 
-// diskstats reads what devices count; of those that the file lacks there is none.
+// diskstats reads the counters of devices, by name. Devices that the file lacks are left out.
 func diskstats(devices []device) map[string]deviceCounters {
 	f, err := os.Open("/proc/diskstats")
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	all := map[string]deviceCounters{}
+	counters := map[string]deviceCounters{}
 	for in := bufio.NewScanner(f); in.Scan(); {
 		var major, minor uint32
 		var name string
 		var n [12]uint64
-		into := []any{&major, &minor, &name}
+		fields := []any{&major, &minor, &name}
 		for i := range n {
-			into = append(into, &n[i])
+			fields = append(fields, &n[i])
 		}
 		// Kernels before 4.18 count no discards.
-		if got, _ := fmt.Fscan(strings.NewReader(in.Text()), into...); got < len(into)-1 {
+		if got, _ := fmt.Fscan(strings.NewReader(in.Text()), fields...); got < len(fields)-1 {
 			continue
 		}
 		for _, d := range devices {
 			if d.name == name {
-				all[name] = deviceCounters{requests: n[0] + n[4] + n[11], inFlight: n[8]}
+				counters[name] = deviceCounters{requests: n[0] + n[4] + n[11], inFlight: n[8]}
 			}
 		}
 	}
-	return all
+	return counters
 }

@@ -24,14 +24,14 @@ func TestWhatIsNotShownIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.Devices, o.Way = []string{number}, "bpf"
-			said := ""
+			problem := ""
 			for range 5 {
-				if said = whatIsNotShown(t, o, device); said == "" {
+				if problem = whatIsNotShown(t, o, device); problem == "" {
 					return
 				}
-				t.Log(said + ": once more, as the kernel itself may have hidden some of the first load: see shown")
+				t.Log(problem + ": once more, as the kernel itself may have hidden some of the first load: see shown")
 			}
-			t.Error(said)
+			t.Error(problem)
 		})
 	}
 }
@@ -70,14 +70,14 @@ func TestHiddenEndsSpoilNoTimes(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			forceRaw = kind == "raw"
 			defer func() { forceRaw = false }()
-			all := start(t, Options{Devices: []string{number}, All: true})
-			some := start(t, Options{Devices: []string{number}})
+			complete := start(t, Options{Devices: []string{number}, All: true})
+			sample := start(t, Options{Devices: []string{number}})
 			hidden := make(chan error)
 			go func() {
 				time.Sleep(time.Second)
 				var err error
 				for i := 0; i < 40 && err == nil; i++ {
-					err = hide(some.way.(*bpfRecorder), time.Millisecond)
+					err = hide(sample.way.(*bpfRecorder), time.Millisecond)
 					time.Sleep(40 * time.Millisecond)
 				}
 				hidden <- err
@@ -87,7 +87,7 @@ func TestHiddenEndsSpoilNoTimes(t *testing.T) {
 			if err := <-hidden; err != nil {
 				t.Fatal(err)
 			}
-			a, exact := stopped(t, some), stopped(t, all)
+			a, exact := stopped(t, sample), stopped(t, complete)
 			d := a.Devices[0]
 			if got, want := d.Requests+d.Unshown+d.BackMerges+d.FrontMerges+d.OtherMerges,
 				ios.Read.TotalIOs+ios.Write.TotalIOs; got != want || d.Unshown < 40 || a.Timed == 0 {
@@ -125,13 +125,13 @@ func (r *bpfRecorder) detachOne(name string) error {
 	}
 	id, _ := known.ID()
 	for _, links := range []*[]link.Link{&r.links, &r.timing} {
-		at := slices.IndexFunc(*links, func(l link.Link) bool {
+		i := slices.IndexFunc(*links, func(l link.Link) bool {
 			info, err := l.Info()
 			return err == nil && info.Program == id
 		})
-		if at >= 0 {
-			err := (*links)[at].Close()
-			*links = slices.Delete(*links, at, at+1)
+		if i >= 0 {
+			err := (*links)[i].Close()
+			*links = slices.Delete(*links, i, i+1)
 			return err
 		}
 	}

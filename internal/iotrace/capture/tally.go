@@ -159,11 +159,11 @@ func (t *Tally) Reset() error {
 	var key tallyWho
 	var keys []tallyWho
 	var perCPU []tallyDid
-	all := t.coll.Maps["tally"].Iterate()
-	for all.Next(&key, &perCPU) {
+	iterator := t.coll.Maps["tally"].Iterate()
+	for iterator.Next(&key, &perCPU) {
 		keys = append(keys, key)
 	}
-	if err := all.Err(); err != nil {
+	if err := iterator.Err(); err != nil {
 		return fmt.Errorf("read who used the disks: %w", err)
 	}
 	for _, key := range keys {
@@ -187,16 +187,16 @@ func (t *Tally) Read() (asked []Demand, uncounted uint64, err error) {
 	var key tallyWho
 	var perCPU []tallyDid
 	ids := map[uint64]bool{}
-	all := t.coll.Maps["tally"].Iterate()
-	for all.Next(&key, &perCPU) {
-		at := slices.IndexFunc(t.devices, func(d device) bool { return d.major<<20|d.minor == key.Dev })
-		if at < 0 {
+	iterator := t.coll.Maps["tally"].Iterate()
+	for iterator.Next(&key, &perCPU) {
+		i := slices.IndexFunc(t.devices, func(d device) bool { return d.major<<20|d.minor == key.Dev })
+		if i < 0 {
 			continue
 		}
 		ids[key.Group] = true
-		asked = append(asked, sumUp(t.devices[at].name, key, perCPU))
+		asked = append(asked, sumUp(t.devices[i].name, key, perCPU))
 	}
-	if err := all.Err(); err != nil {
+	if err := iterator.Err(); err != nil {
 		return nil, 0, fmt.Errorf("read who used the disks: %w", err)
 	}
 	t.cgroups.learn(ids)
@@ -214,7 +214,7 @@ func (t *Tally) Read() (asked []Demand, uncounted uint64, err error) {
 	return asked, uncounted, nil
 }
 
-// sumUp adds up what each CPU counted.
+// sumUp adds up the counts of all CPUs.
 func sumUp(device string, key tallyWho, perCPU []tallyDid) Demand {
 	a := Demand{Device: device, Cgroup: key.Group, Kind: Kind(key.Kind)}
 	votes := map[string]uint64{}
@@ -225,10 +225,10 @@ func sumUp(device string, key tallyWho, perCPU []tallyDid) Demand {
 		command, _, _ := bytes.Cut(d.Command[:], []byte{0})
 		votes[string(command)] += d.Votes
 	}
-	most := uint64(0)
+	mostVotes := uint64(0)
 	for command, n := range votes {
-		if n > most || n == most && command < a.Command {
-			a.Command, most = command, n
+		if n > mostVotes || n == mostVotes && command < a.Command {
+			a.Command, mostVotes = command, n
 		}
 	}
 	return a

@@ -104,7 +104,7 @@ func tellsWhoAsked(t *testing.T) {
 		t.Fatalf("%d were not counted: %v", uncounted, err)
 	}
 	for _, want := range []struct {
-		what  string
+		name  string
 		is    func(Demand) bool
 		reads bool
 		n     uint64
@@ -118,16 +118,16 @@ func tellsWhoAsked(t *testing.T) {
 		if want.reads {
 			ios, bytes = got.Reads, got.ReadBytes
 		}
-		if bytes != want.n || want.what != "this process" && ios != want.n/4096 {
-			t.Errorf("%s is shown with %d bytes in %d bios, want %d bytes: %+v", want.what, bytes, ios, want.n, got)
+		if bytes != want.n || want.name != "this process" && ios != want.n/4096 {
+			t.Errorf("%s is shown with %d bytes in %d bios, want %d bytes: %+v", want.name, bytes, ios, want.n, got)
 		}
 	}
 }
 
 // sumOf adds up what some asked of a device.
-func sumOf(all []Demand, device string, those func(Demand) bool) (sum Demand) {
-	for _, a := range all {
-		if a.Device != device || !those(a) {
+func sumOf(demands []Demand, device string, match func(Demand) bool) (sum Demand) {
+	for _, a := range demands {
+		if a.Device != device || !match(a) {
 			continue
 		}
 		sum.Reads, sum.Writes = sum.Reads+a.Reads, sum.Writes+a.Writes

@@ -81,31 +81,30 @@ var targetIntervals = [...]iotrace.Interval{iotrace.T, iotrace.A2Q, iotrace.F2Q,
 
 const nvmetModule = "nvmet"
 
-// targetTypes finds the description of nvmet's types: the module's, or the
-// kernel's where nvmet is part of it.
+// targetTypes finds the description of nvmet's types: the module's, or the kernel's if nvmet is built in.
 func targetTypes() (types []*btf.Spec, why, remedy string) {
 	kernel, err := btf.LoadKernelSpec()
 	if err != nil {
 		return nil, "the kernel does not describe its types (BTF): " + err.Error(), "boot a kernel with CONFIG_DEBUG_INFO_BTF"
 	}
-	types, of := []*btf.Spec{kernel}, kernel
+	types, nvmet := []*btf.Spec{kernel}, kernel
 	if _, err := os.Stat(filepath.Join("/sys/kernel/btf", nvmetModule)); err == nil {
-		if of, err = btf.LoadKernelModuleSpec(nvmetModule); err != nil {
+		if nvmet, err = btf.LoadKernelModuleSpec(nvmetModule); err != nil {
 			return nil, "the description of the types of the module nvmet cannot be read: " + err.Error(),
 				"run as root, and see dmesg"
 		}
-		types = append(types, of)
+		types = append(types, nvmet)
 	}
 	for _, event := range []string{"nvmet_req_init", "nvmet_req_complete"} {
 		var t *btf.Typedef
-		if of.TypeByName("btf_trace_"+event, &t) == nil {
+		if nvmet.TypeByName("btf_trace_"+event, &t) == nil {
 			continue
 		}
 		switch {
 		case !exists("/sys/module", nvmetModule):
 			return nil, "the module nvmet is not loaded: this host is no NVMe-oF target",
 				"export something first (plimsoll target export)"
-		case of == kernel:
+		case nvmet == kernel:
 			return nil, "the kernel does not describe the types of its module nvmet",
 				"boot a kernel with CONFIG_DEBUG_INFO_BTF_MODULES, 5.11 or later"
 		}
@@ -188,7 +187,7 @@ func (r *TargetRecorder) load(queueFirst bool, types []*btf.Spec) error {
 
 // Requests returns the times so far, by namespace, operation and size.
 func (r *TargetRecorder) Requests() ([]NamespaceRequests, error) {
-	var all []NamespaceRequests
+	var requests []NamespaceRequests
 	var key targetKey
 	var perCPU []targetSums
 	cells := r.coll.Maps["cells"].Iterate()
@@ -202,13 +201,13 @@ func (r *TargetRecorder) Requests() ([]NamespaceRequests, error) {
 			n.add(&perCPU[i])
 		}
 		if n.Intervals[iotrace.T] != nil && n.Op < iotrace.Ops {
-			all = append(all, n)
+			requests = append(requests, n)
 		}
 	}
 	if err := cells.Err(); err != nil {
 		return nil, fmt.Errorf("read the sums of the target's requests: %w", err)
 	}
-	return all, nil
+	return requests, nil
 }
 
 func (n *NamespaceRequests) add(s *targetSums) {
@@ -218,11 +217,11 @@ func (n *NamespaceRequests) add(s *targetSums) {
 		if t.Count == 0 {
 			continue
 		}
-		into := &n.Intervals[targetIntervals[i]]
-		if *into == nil {
-			*into = new(iotrace.Dist)
+		dist := &n.Intervals[targetIntervals[i]]
+		if *dist == nil {
+			*dist = new(iotrace.Dist)
 		}
-		(*into).Merge((&kernelDist{
+		(*dist).Merge((&kernelDist{
 			Count: t.Count, Sum: t.Sum, Max: t.Max, Notmin: t.Notmin, SquaresLow: t.SquaresLow,
 			SquaresHigh: t.SquaresHigh, Bins: t.Bins,
 		}).dist())
@@ -256,12 +255,12 @@ func (r *TargetRecorder) Lost() (n uint64, err error) {
 // Stop detaches the programs. Their counts can still be read.
 func (r *TargetRecorder) Stop() error {
 	r.ended = time.Now()
-	var all []error
+	var errs []error
 	for _, l := range slices.Backward(r.links) {
-		all = append(all, l.Close())
+		errs = append(errs, l.Close())
 	}
 	r.links = nil
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
 // Close closes the programs and their maps, which makes the kernel free them.

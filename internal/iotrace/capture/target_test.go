@@ -21,13 +21,13 @@ import (
 // target: its types are then the programs' own.
 func TestKernelTakesTheProgramsForTheTarget(t *testing.T) {
 	hosttest.Exclusive(t)
-	own, err := btf.LoadSpecFromReader(bytes.NewReader(programsTarget))
+	types, err := btf.LoadSpecFromReader(bytes.NewReader(programsTarget))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, old := range []bool{false, true} {
 		r := &TargetRecorder{}
-		if err := r.load(old, []*btf.Spec{own}); err != nil {
+		if err := r.load(old, []*btf.Spec{types}); err != nil {
 			t.Fatalf("%+v", err)
 		}
 		if all, err := r.Requests(); err != nil || len(all) > 0 {

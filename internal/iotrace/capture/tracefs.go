@@ -134,10 +134,14 @@ func startTracefs(ctx context.Context, j *journal.Journal, o Options, devices []
 func (r *tracefsRecorder) prepare(ctx context.Context) error {
 	if r.dir = tracefsMount(); r.dir == "" {
 		r.dir = tracefsHome
-		entry, err := r.journal.Do(ctx, &journal.Mount{Source: "tracefs", Target: r.dir, Type: "tracefs"},
-			func(string) error {
-				return unix.Mount("tracefs", r.dir, "tracefs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
-			})
+		mount := &journal.Mount{Source: "tracefs", Target: r.dir, Type: "tracefs"}
+		entry, err := r.journal.Do(ctx, mount, func(string) error {
+			err := unix.Mount("tracefs", r.dir, "tracefs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+			if err != nil {
+				return err
+			}
+			return mount.Note()
+		})
 		if entry != nil {
 			r.undo = append(r.undo, entry)
 		}
@@ -162,7 +166,7 @@ func (r *tracefsRecorder) prepare(ctx context.Context) error {
 	for _, dir := range dirs {
 		cpu, err := strconv.ParseUint(strings.TrimPrefix(filepath.Base(dir), "cpu"), 10, 32)
 		if err != nil {
-			return fmt.Errorf("%s is of no CPU: %w", dir, err)
+			return fmt.Errorf("%s names no CPU: %w", dir, err)
 		}
 		// Not by package os: its poller does not know these files.
 		fd, err := unix.Open(filepath.Join(dir, "trace_pipe_raw"), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -319,33 +323,33 @@ func (r *tracefsRecorder) lookUp(pid uint32) string {
 
 func (r *tracefsRecorder) stop() error {
 	r.ended = time.Now()
-	var all []error
+	var errs []error
 	// Devices first: what they traced until then is in the buffers.
 	for len(r.undo) > 0 {
 		last := r.undo[len(r.undo)-1]
 		if s, ok := last.Change.(*journal.Setting); !ok || !strings.HasPrefix(s.Path, "/sys/block/") {
 			break
 		}
-		all = append(all, r.journal.Undo(r.ctx, last))
+		errs = append(errs, r.journal.Undo(r.ctx, last))
 		r.undo = r.undo[:len(r.undo)-1]
 	}
 	close(r.quit)
-	all = append(all, <-r.done)
+	errs = append(errs, <-r.done)
 	r.lost = r.losses() - r.lostYet
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
 func (r *tracefsRecorder) close() error {
-	var all []error
+	var errs []error
 	for _, c := range r.cpus {
-		all = append(all, c.pages.Close())
+		errs = append(errs, c.pages.Close())
 	}
-	all = append(all, r.journal.UndoEach(r.ctx, r.undo))
+	errs = append(errs, r.journal.UndoEach(r.ctx, r.undo))
 	for _, f := range r.spool {
-		all = append(all, f.Close())
+		errs = append(errs, f.Close())
 	}
 	r.cpus, r.undo = nil, nil
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
 // account analyses the recorded events. It fails before the end, while the files are being written.

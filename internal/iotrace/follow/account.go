@@ -98,12 +98,12 @@ type accountant struct {
 // series collects completions for the seconds of a device.
 type series struct {
 	seconds     []second
-	at          int   // of the last one that was added to
+	current     int   // index of the second that was added to last
 	from, until int64 // its span
 }
 
 type second struct {
-	at         int64
+	number     int64
 	requests   [iotrace.Ops]uint64
 	bytes      [iotrace.Ops]uint64
 	q2c, d2c   uint64
@@ -152,13 +152,13 @@ func (a *accountant) cellFor(b *finishedBio) *cell {
 // place returns the slot of a key, or the free one where it belongs.
 func (a *accountant) place(key cellKey) *place {
 	last := uint64(len(a.places) - 1)
-	at := uint64(key) * 0x9e3779b97f4a7c15 >> 40
+	slot := uint64(key) * 0x9e3779b97f4a7c15 >> 40
 	for {
-		p := &a.places[at&last]
+		p := &a.places[slot&last]
 		if p.key == key || p.cell == nil {
 			return p
 		}
-		at++
+		slot++
 	}
 }
 
@@ -250,33 +250,34 @@ func (a *accountant) addCompletion(c *cell, b *finishedBio) {
 func (a *accountant) second(b *finishedBio) *second {
 	if int(b.device) < len(a.series) {
 		if s := &a.series[b.device]; b.c >= s.from && b.c < s.until {
-			return &s.seconds[s.at]
+			return &s.seconds[s.current]
 		}
 	}
 	return a.another(b)
 }
 
-// another is the second of a completion that is not in the same one as that
-// before.
+// another returns the second of a completion, if the completion before was in a different one.
 func (a *accountant) another(b *finishedBio) *second {
 	for int(b.device) >= len(a.series) {
 		a.series = append(a.series, series{})
 	}
 	s := &a.series[b.device]
 	start := a.start()
-	at := (b.c - start) / int64(time.Second)
+	number := (b.c - start) / int64(time.Second)
 	var found bool
-	s.at, found = slices.BinarySearchFunc(s.seconds, at, func(s second, at int64) int { return cmp.Compare(s.at, at) })
+	s.current, found = slices.BinarySearchFunc(s.seconds, number, func(s second, number int64) int {
+		return cmp.Compare(s.number, number)
+	})
 	if !found {
 		if len(s.seconds) == maxSeconds {
 			s.from, s.until = 0, 0
 			return new(second)
 		}
-		s.seconds = slices.Insert(s.seconds, s.at, second{at: at})
+		s.seconds = slices.Insert(s.seconds, s.current, second{number: number})
 	}
-	s.from = start + at*int64(time.Second)
+	s.from = start + number*int64(time.Second)
 	s.until = s.from + int64(time.Second)
-	return &s.seconds[s.at]
+	return &s.seconds[s.current]
 }
 
 // account makes the account of all that was followed.
@@ -335,18 +336,18 @@ func (a *accountant) seconds(i int, d *device, duration int64) []iotrace.Second 
 	var out []iotrace.Second
 	for len(done) > 0 || len(depth) > 0 {
 		var s iotrace.Second
-		if len(depth) == 0 || len(done) > 0 && done[0].at <= depth[0].at {
-			s.At = done[0].at
+		if len(depth) == 0 || len(done) > 0 && done[0].number <= depth[0].second {
+			s.At = done[0].number
 		} else {
-			s.At = depth[0].at
+			s.At = depth[0].second
 		}
-		if len(done) > 0 && done[0].at == s.At {
+		if len(done) > 0 && done[0].number == s.At {
 			one := done[0]
 			s.Requests, s.Bytes = one.requests, one.bytes
 			s.Q2CNS, s.D2CNS = mean(one.q2c, one.q2cs), mean(one.d2c, one.d2cs)
 			done = done[1:]
 		}
-		for len(depth) > 0 && depth[0].at == s.At {
+		for len(depth) > 0 && depth[0].second == s.At {
 			length := min(int64(time.Second), duration-s.At*int64(time.Second)) // the last one is shorter
 			if length > 0 {
 				s.Depth += depth[0].integral / float64(length)
@@ -426,14 +427,14 @@ func (d *device) lostNotes() (out []string) {
 func (d *device) missing() (out []string) {
 	switch {
 	case d.queued == 0 && d.stats.Remaps == 0 && (d.issued > 0 || d.stats.Requests > 0):
-		out = append(out, fmt.Sprintf("%s: the capture has no Q of it: when its requests were queued, and by whom, "+
-			"is not known", d.name))
+		out = append(out, fmt.Sprintf("%s: the capture has none of its Q: the time and the process that queued a "+
+			"request are not known", d.name))
 	case d.issued == 0 && d.queued > 0:
-		out = append(out, fmt.Sprintf("%s: the capture has no D of it: it passes its I/O on to other devices, or D "+
-			"was not recorded", d.name))
+		out = append(out, fmt.Sprintf("%s: the capture has none of its D: it passes its I/O on to other devices, or "+
+			"D was not recorded", d.name))
 	}
 	if d.stats.Requests == 0 && (d.queued > 0 || d.issued > 0) {
-		out = append(out, fmt.Sprintf("%s: the capture has no C of it: how long its requests took is not known", d.name))
+		out = append(out, fmt.Sprintf("%s: the capture has none of its C: the time of requests is not known", d.name))
 	}
 	out = append(out, d.lostNotes()...)
 	if len(d.seconds) == maxSeconds {

@@ -45,7 +45,7 @@ func repeated(b *testing.B, archive string, events int) []byte {
 }
 
 // BenchmarkAnalyze tells how many events are analysed in a second, beside how
-// many are merely read and decoded. scripts/bench-trace.sh compares the command
+// many are merely read and decoded. make bench NAME=trace compares the command
 // with blkparse and btt.
 func BenchmarkAnalyze(b *testing.B) {
 	const events = 500_000

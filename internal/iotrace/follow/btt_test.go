@@ -33,9 +33,9 @@ type where struct {
 	interval iotrace.Interval
 }
 
-const all = "all"
+const allDevices = "all"
 
-// Why btt is wrong: docs/evidence/btt.md shows the records.
+// Why btt is wrong: docs/evidence/btt.csv has the records.
 const (
 	flush = "btt passes over the Q of a flush, and shows the time between those before and after it"
 	split = "btt finds no Q within the D or C of a part of it"
@@ -59,7 +59,7 @@ var differs = map[string]map[string]string{
 
 // TestSameAsBtt compares all intervals of all devices with btt's, for every
 // capture in testdata/captures, and in the directories of PLIMSOLL_CAPTURES
-// (scripts/compare-btt).
+// (make bench NAME=btt).
 func TestSameAsBtt(t *testing.T) {
 	for _, program := range []string{"blkparse", "btt"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -144,14 +144,14 @@ func compare(t *testing.T, dir string, known map[string]string) {
 			if d == nil || c.Size == 0 && iotrace.Interval(i) != iotrace.Q2Q {
 				continue // btt follows only what has data
 			}
-			at := where{c.Device, iotrace.Interval(i)}
-			if at.interval == iotrace.M2D {
-				at.device = all
+			place := where{c.Device, iotrace.Interval(i)}
+			if place.interval == iotrace.M2D {
+				place.device = allDevices
 			}
-			if ours[at] == nil {
-				ours[at] = new(iotrace.Dist)
+			if ours[place] == nil {
+				ours[place] = new(iotrace.Dist)
 			}
-			ours[at].Merge(d)
+			ours[place].Merge(d)
 		}
 	}
 	var devices []string
@@ -161,14 +161,14 @@ func compare(t *testing.T, dir string, known map[string]string) {
 	theirs := btt(t, dir)
 	seen := map[string]bool{}
 	for _, interval := range bttKnows {
-		of := devices
+		names := devices
 		if interval == iotrace.M2D {
-			of = []string{all}
+			names = []string{allDevices}
 		}
-		for _, device := range of {
-			at := where{device, interval}
-			place := fmt.Sprintf("%s %v", at.device, at.interval)
-			got, want := print(ours[at]), theirs[at]
+		for _, device := range names {
+			key := where{device, interval}
+			place := fmt.Sprintf("%s %v", key.device, key.interval)
+			got, want := print(ours[key]), theirs[key]
 			if got == want {
 				continue
 			}
@@ -193,12 +193,12 @@ func print(d *iotrace.Dist) figures {
 	if d == nil {
 		return figures{}
 	}
-	var none uint64
+	var zeros uint64
 	if bins := d.Latency().Bins.Unpack(); len(bins) > 0 && bins[0].NS == 0 {
-		none = bins[0].Count
+		zeros = bins[0].Count
 	}
 	seconds := func(ns float64) string { return fmt.Sprintf("%.9f", ns/1e9) }
-	mean := math.Round(float64(d.SumNS+none)/float64(d.Count)*1e3) / 1e3
+	mean := math.Round(float64(d.SumNS+zeros)/float64(d.Count)*1e3) / 1e3
 	return figures{seconds(float64(max(1, d.MinNS))), seconds(mean), seconds(float64(max(1, d.MaxNS))), d.Count}
 }
 
@@ -246,7 +246,7 @@ func tables(t *testing.T, out string) map[where]figures {
 			if _, err := fmt.Sscan(words[4], &f.count); err != nil {
 				t.Fatal(err)
 			}
-			theirs[where{all, bttKnows[i]}] = f
+			theirs[where{allDevices, bttKnows[i]}] = f
 		}
 		if len(words) == 5 && words[1] == "MIN" {
 			interval = strings.TrimSuffix(words[0], "dm")
@@ -257,15 +257,15 @@ func tables(t *testing.T, out string) map[where]figures {
 			continue
 		}
 		words = strings.Fields(line[strings.Index(line, ")")+1:])
-		at := slices.IndexFunc(bttKnows, func(i iotrace.Interval) bool { return i.String() == interval })
-		if at < 0 || len(words) != 4 {
+		i := slices.IndexFunc(bttKnows, func(i iotrace.Interval) bool { return i.String() == interval })
+		if i < 0 || len(words) != 4 {
 			continue
 		}
 		f := figures{min: words[0], mean: words[1], max: words[2]}
 		if _, err := fmt.Sscan(words[3], &f.count); err != nil {
 			t.Fatal(err)
 		}
-		theirs[where{blktrace.MajMin(blktrace.DeviceNumber(major, minor)), bttKnows[at]}] = f
+		theirs[where{blktrace.MajMin(blktrace.DeviceNumber(major, minor)), bttKnows[i]}] = f
 	}
 	return theirs
 }

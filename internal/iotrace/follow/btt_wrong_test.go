@@ -7,7 +7,7 @@ import (
 	"plimsoll/internal/iotrace"
 )
 
-// TestWhereBttIsWrong holds docs/evidence/btt.md to its word: each capture is the
+// TestWhereBttIsWrong holds docs/evidence/btt.csv to its word: each capture is the
 // least that shows one difference, with what btt prints and what we do.
 func TestWhereBttIsWrong(t *testing.T) {
 	for _, program := range []string{"blkparse", "btt"} {
@@ -63,7 +63,7 @@ func TestWhereBttIsWrong(t *testing.T) {
 			2 G 254:0 R 100+8
 			4 D 254:0 R 100+8
 			10 C 254:0 R 100+8`,
-			where{all, iotrace.Q2C}, figures{}, us("09000", "09000", "09000", 1)},
+			where{allDevices, iotrace.Q2C}, figures{}, us("09000", "09000", "09000", 1)},
 		{"the time around a flush", `
 			1 Q 8:0 W 100+8
 			5 Q 8:0 FWS 0+0

@@ -27,6 +27,7 @@ type device struct {
 	orphansQueued uint64 // the orphans that were seen to be queued
 	unqueued      uint64 // issues of requests that were not seen to be queued
 	reissued      uint64 // without a requeue
+	superseded    supersededIssues
 
 	stats   iotrace.Device
 	inOrder uint64              // issued requests that begin where the one before ended
@@ -52,9 +53,41 @@ func newDevice(number uint32, strict bool, nameOf func(major, minor uint32) stri
 	return d
 }
 
+// supersededIssues holds the last issues that were followed by another one of the same sectors before a completion.
+// next is the place of the next one.
+type supersededIssues struct {
+	issues [16]supersededIssue
+	next   int
+}
+
+// supersededIssue is free where bytes is 0.
+type supersededIssue struct {
+	sector uint64
+	bytes  uint32
+	op     iotrace.Op
+	d      int64
+}
+
+func (s *supersededIssues) add(b *bio) {
+	s.issues[s.next] = supersededIssue{b.key, b.bytesLeft, b.op, b.d}
+	s.next = (s.next + 1) % len(s.issues)
+}
+
+// take removes the issue that a completion may be of and returns its time; never for none.
+func (s *supersededIssues) take(e *event) int64 {
+	for i := range s.issues {
+		old := s.issues[i]
+		if old.bytes > 0 && old.bytes == e.Bytes && old.sector == e.key && old.op == e.op {
+			s.issues[i] = supersededIssue{}
+			return old.d
+		}
+	}
+	return never
+}
+
 // depthOf is the depth over one second, times nanoseconds.
 type depthOf struct {
-	at       int64
+	second   int64
 	integral float64
 }
 
@@ -110,7 +143,7 @@ func (d *device) spread(from, to int64) {
 				return
 			}
 			second := from / int64(time.Second)
-			d.seconds = append(d.seconds, depthOf{at: second})
+			d.seconds = append(d.seconds, depthOf{second: second})
 			d.from, d.until = second*int64(time.Second), (second+1)*int64(time.Second)
 		}
 		end := min(to, d.until)

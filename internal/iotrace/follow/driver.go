@@ -3,33 +3,33 @@ package follow
 import "plimsoll/internal/iotrace"
 
 // issue handles the issue of a request to the driver: of its first bio and of those merged behind it.
-func (f *follower) issue(dev *device, at uint16, e *event) {
+func (f *follower) issue(dev *device, index uint16, e *event) {
 	dev.issues(e)
 	dev.ticks++
 	if e.op == iotrace.Flush {
 		dev.beginRequest(f.start, e.time)
-		f.issueFlush(dev, at, e)
+		f.issueFlush(dev, index, e)
 		return
 	}
-	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<requeued|1<<held|1<<merged)
+	n := f.table.oldestAt(index, e.key, e.Bytes, e.op, 1<<requeued|1<<held|1<<merged)
 	if n == 0 {
-		n = f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<queued|1<<remapped)
+		n = f.table.oldestAt(index, e.key, e.Bytes, e.op, 1<<queued|1<<remapped)
 	}
 	if dev.strict && n != 0 && f.table.bios[n].op != e.op {
 		f.dropStale(dev, n)
 		n = 0
 	}
-	if n == 0 && f.issueAgain(dev, at, e) {
+	if n == 0 && f.issueAgain(dev, index, e) {
 		return
 	}
-	f.retire(dev, at, e, &dev.patience.atIssue, n)
+	f.retire(dev, index, e, &dev.patience.atIssue, n)
 	if n == 0 {
-		n = f.fresh(at, e, held) // who issues it may work for anybody
+		n = f.fresh(index, e, held) // who issues it may work for anybody
 		dev.unqueued++
 	}
 	dev.beginRequest(f.start, e.time)
 	f.cut(n, uint64(e.Bytes))
-	f.gather(n, at, e)
+	f.gather(n, index, e)
 	if dev.issued%overtakeSample == 0 {
 		dev.took(inQueue, dev.age(&f.table.bios[n]))
 	}
@@ -49,12 +49,13 @@ func (f *follower) issue(dev *device, at uint16, e *event) {
 const overtakeSample = 8
 
 // issueAgain handles a second issue of a request without a requeue between, and reports whether there is such a
-// request. The last issue counts. Without a Q, it may be another request.
-func (f *follower) issueAgain(dev *device, at uint16, e *event) bool {
-	if dev.queued == 0 || e.Bytes == 0 || e.op == iotrace.Other {
+// request. The last issue counts. In a capture without any Q it may be another request: then a second completion comes,
+// which gets the first issue.
+func (f *follower) issueAgain(dev *device, index uint16, e *event) bool {
+	if e.Bytes == 0 || e.op == iotrace.Other {
 		return false
 	}
-	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<issued)
+	n := f.table.oldestAt(index, e.key, e.Bytes, e.op, 1<<issued)
 	if n == 0 {
 		return false
 	}
@@ -62,6 +63,10 @@ func (f *follower) issueAgain(dev *device, at uint16, e *event) bool {
 		return false
 	}
 	dev.reissued++
+	if dev.queued == 0 {
+		dev.superseded.add(&f.table.bios[n])
+		dev.beginRequest(f.start, e.time)
+	}
 	for ; n != 0; n = f.table.bios[n].nextInRequest {
 		b := &f.table.bios[n]
 		b.d, b.n, b.tick = e.time, never, dev.ticks
@@ -74,13 +79,13 @@ func (f *follower) issueAgain(dev *device, at uint16, e *event) bool {
 }
 
 // gather puts the bios of a request behind the first one.
-func (f *follower) gather(n uint32, at uint16, e *event) {
+func (f *follower) gather(n uint32, index uint16, e *event) {
 	last, covered := n, f.table.bios[n].bytesLeft
 	for f.table.bios[last].nextInRequest != 0 {
 		last = f.table.bios[last].nextInRequest
 	}
 	for covered < e.Bytes {
-		next := f.following(n, at, e.Sector+uint64(covered>>9), e.op)
+		next := f.following(n, index, e.Sector+uint64(covered>>9), e.op)
 		if next == 0 {
 			return
 		}
@@ -93,30 +98,30 @@ func (f *follower) gather(n uint32, at uint16, e *event) {
 	}
 }
 
-// following finds the bio of a request behind those that are known of it: the
-// one that it was made for is held, where others were merged in front of it.
-func (f *follower) following(n uint32, at uint16, sector uint64, op iotrace.Op) uint32 {
+// following finds the next bio of a request, behind its known ones. The bio that the request was made for is held if
+// others were merged in front of it.
+func (f *follower) following(n uint32, index uint16, sector uint64, op iotrace.Op) uint32 {
 	for _, s := range []states{1 << merged, 1 << held, 1 << queued} {
-		if next := f.table.oldestAt(at, sector, 0, op, s); next != 0 && next != n {
+		if next := f.table.oldestAt(index, sector, 0, op, s); next != 0 && next != n {
 			return next
 		}
 	}
 	if op == iotrace.Discard {
-		return f.scattered(n, at)
+		return f.scattered(n, index)
 	}
 	return 0
 }
 
 // scattered returns a discard that was merged into a request although it does not follow it on the device.
-func (f *follower) scattered(n uint32, at uint16) uint32 {
-	const most = 4096 // far above the ranges of one request
+func (f *follower) scattered(n uint32, index uint16) uint32 {
+	const scanLimit = 4096 // far above the ranges of one request
 	next := f.table.oldest
-	for range most {
+	for range scanLimit {
 		if next == 0 {
 			break
 		}
 		b := &f.table.bios[next]
-		if b.state == merged && b.op == iotrace.Discard && b.device == at && next != n {
+		if b.state == merged && b.op == iotrace.Discard && b.device == index && next != n {
 			return next
 		}
 		next = b.newer
@@ -126,43 +131,43 @@ func (f *follower) scattered(n uint32, at uint16) uint32 {
 
 // issueFlush handles a flush that the kernel makes for all bios that wait for one: flushes alone, and writes with a
 // flush before or after.
-func (f *follower) issueFlush(dev *device, at uint16, e *event) {
+func (f *follower) issueFlush(dev *device, index uint16, e *event) {
 	waiting := uint32(0)
-	for n := *f.table.bucket(at, e.key); n != 0; {
+	for n := *f.table.bucket(index, e.key); n != 0; {
 		b := &f.table.bios[n]
-		this := n
+		current := n
 		n = b.hash
-		if dev.strict && b.key == e.key && b.device == at && b.state == issued &&
+		if dev.strict && b.key == e.key && b.device == index && b.state == issued &&
 			dev.age(b) > dev.patience.atIssue[inDriver] {
-			f.dropStale(dev, this)
+			f.dropStale(dev, current)
 			continue
 		}
-		if b.key == e.key && b.device == at && b.op == iotrace.Flush && b.d == never &&
+		if b.key == e.key && b.device == index && b.op == iotrace.Flush && b.d == never &&
 			states(1<<queued|1<<held).has(b.state) {
 			b.d, b.tick = e.time, dev.ticks
 			waiting++
 		}
 	}
-	b := &f.table.bios[f.fresh(at, e, issued)]
+	b := &f.table.bios[f.fresh(index, e, issued)]
 	b.d, b.merges, b.leads = e.time, waiting, true
 }
 
 // requeue handles the return of a request from the driver.
-func (f *follower) requeue(dev *device, at uint16, e *event) {
+func (f *follower) requeue(dev *device, index uint16, e *event) {
 	dev.stats.Requeues++
-	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<issued)
+	n := f.table.oldestAt(index, e.key, e.Bytes, e.op, 1<<issued)
 	if dev.strict && n != 0 {
-		n = f.table.newestAt(at, e.key, e.Bytes, 1<<issued)
-		f.retire(dev, at, e, &dev.patience.atIssue, n)
+		n = f.table.newestAt(index, e.key, e.Bytes, 1<<issued)
+		f.retire(dev, index, e, &dev.patience.atIssue, n)
 	}
 	if n == 0 {
-		if n = f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<held|1<<merged); n != 0 {
+		if n = f.table.oldestAt(index, e.key, e.Bytes, e.op, 1<<held|1<<merged); n != 0 {
 			f.table.bios[n].requeues++
 		}
 		return
 	}
 	dev.endRequest(f.start, e.time)
-	if e.op == iotrace.Flush { // it is made anew
+	if e.op == iotrace.Flush { // the kernel makes a new flush
 		f.table.unlink(n)
 		f.table.remove(n)
 		return
@@ -176,15 +181,15 @@ func (f *follower) requeue(dev *device, at uint16, e *event) {
 }
 
 // complete ends bios of a request, as far as the completion goes.
-func (f *follower) complete(dev *device, at uint16, e *event) {
+func (f *follower) complete(dev *device, index uint16, e *event) {
 	if e.op == iotrace.Flush {
-		f.completeFlush(dev, at, e)
+		f.completeFlush(dev, index, e)
 		return
 	}
 	dev.ticks++
-	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<issued)
+	n := f.table.oldestAt(index, e.key, e.Bytes, e.op, 1<<issued)
 	if n == 0 || dev.strict && !dev.fits(&f.table.bios[n], e) {
-		f.completeBio(dev, at, e)
+		f.completeBio(dev, index, e)
 		return
 	}
 	if dev.stats.Requests%overtakeSample == 0 {
@@ -200,12 +205,12 @@ func (f *follower) complete(dev *device, at uint16, e *event) {
 	f.table.unlink(n)
 	for n != 0 {
 		b := &f.table.bios[n]
-		own := b.bytes - min(b.bytes, uint32(b.key-b.sector)<<9)
-		if left < own && e.Bytes < request {
+		ownBytes := b.bytes - min(b.bytes, uint32(b.key-b.sector)<<9)
+		if left < ownBytes && e.Bytes < request {
 			b.key += uint64(left >> 9)
 			break
 		}
-		left -= min(left, own)
+		left -= min(left, ownBytes)
 		b.doubtful |= late
 		n = f.finish(n, e)
 		if left == 0 && e.Bytes < request {
@@ -247,13 +252,12 @@ func (f *follower) finish(n uint32, e *event) uint32 {
 	return then
 }
 
-// completeBio ends bios of a device that has no requests: of dm, md, loop's
-// or multipath's. Or their D was lost.
-func (f *follower) completeBio(dev *device, at uint16, e *event) {
+// completeBio ends bios of a device without requests (dm, md, loop, multipath), or bios whose D was lost.
+func (f *follower) completeBio(dev *device, index uint16, e *event) {
 	const waiting = 1<<queued | 1<<remapped | 1<<held | 1<<merged | 1<<requeued
-	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, waiting)
+	n := f.table.oldestAt(index, e.key, e.Bytes, e.op, waiting)
 	if n == 0 && e.Bytes == 0 {
-		f.completeFlush(dev, at, e) // or the end of a write whose data were completed before
+		f.completeFlush(dev, index, e) // or the end of a write whose data were completed before
 		return
 	}
 	dev.stats.Requests++
@@ -263,8 +267,15 @@ func (f *follower) completeBio(dev *device, at uint16, e *event) {
 		n = 0
 	}
 	if n == 0 {
-		f.noteOrphan(dev, e)
-		n = f.fresh(at, e, issued)
+		issuedAt := dev.superseded.take(e)
+		if issuedAt == never {
+			f.noteOrphan(dev, e)
+		} else {
+			dev.reissued--
+			dev.endRequest(f.start, e.time)
+		}
+		n = f.fresh(index, e, issued)
+		f.table.bios[n].d = issuedAt
 	} else if dev.stats.Requests%overtakeSample == 0 && dev.issued == 0 {
 		dev.took(inQueue, dev.age(&f.table.bios[n]))
 	}
@@ -284,7 +295,7 @@ func (f *follower) completeBio(dev *device, at uint16, e *event) {
 			n = f.finish(n, e)
 		}
 		if covered < e.Bytes {
-			n = f.table.oldestAt(at, e.Sector+uint64(covered>>9), 0, e.op, waiting)
+			n = f.table.oldestAt(index, e.Sector+uint64(covered>>9), 0, e.op, waiting)
 		}
 	}
 }
@@ -298,11 +309,11 @@ func (f *follower) noteOrphan(d *device, e *event) {
 	}
 }
 
-// completeFlush ends the device's own flush, or one of the bios that waited for
-// it, which are completed after it, as writes without data.
-func (f *follower) completeFlush(dev *device, at uint16, e *event) {
+// completeFlush ends the device's own flush, or one of the bios that waited for that flush. These are completed after
+// the flush, as writes without data.
+func (f *follower) completeFlush(dev *device, index uint16, e *event) {
 	if e.op == iotrace.Flush {
-		if n := f.table.oldestAt(at, flushKey, 0, e.op, 1<<issued); n != 0 {
+		if n := f.table.oldestAt(index, flushKey, 0, e.op, 1<<issued); n != 0 {
 			dev.stats.Requests++
 			dev.endRequest(f.start, e.time)
 			f.table.unlink(n)
@@ -314,7 +325,7 @@ func (f *follower) completeFlush(dev *device, at uint16, e *event) {
 			return
 		}
 	}
-	n := f.flushOf(at, e)
+	n := f.flushOf(index, e)
 	if n == 0 {
 		return
 	}
@@ -327,12 +338,11 @@ func (f *follower) completeFlush(dev *device, at uint16, e *event) {
 	f.finish(n, e)
 }
 
-// flushOf finds the oldest flush that waits with a record's sector, which it
-// has been given by remaps on its way to the device.
-func (f *follower) flushOf(at uint16, e *event) (found uint32) {
-	for n := *f.table.bucket(at, flushKey); n != 0; n = f.table.bios[n].hash {
+// flushOf finds the oldest waiting flush with a record's sector. Remaps on the way to the device set that sector.
+func (f *follower) flushOf(index uint16, e *event) (found uint32) {
+	for n := *f.table.bucket(index, flushKey); n != 0; n = f.table.bios[n].hash {
 		b := &f.table.bios[n]
-		if b.key == flushKey && b.device == at && b.sector == e.Sector && states(1<<queued|1<<held).has(b.state) {
+		if b.key == flushKey && b.device == index && b.sector == e.Sector && states(1<<queued|1<<held).has(b.state) {
 			found = n
 		}
 	}

@@ -98,15 +98,15 @@ func TestMissingCPUs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := strings.Join(a.Missing, "\n")
+	missing := strings.Join(a.Missing, "\n")
 	for _, want := range []string{"CPU 1 has no file (a/sda.blktrace.1)", "CPU 2 has no file (a/sda.blktrace.2)",
 		"CPU 0 has no file (a/sdb.blktrace.0)"} {
-		if !strings.Contains(all, want) {
-			t.Errorf("%q is not among\n%s", want, all)
+		if !strings.Contains(missing, want) {
+			t.Errorf("%q is not among\n%s", want, missing)
 		}
 	}
-	if strings.Count(all, "has no file") != 3 {
-		t.Error(all)
+	if strings.Count(missing, "has no file") != 3 {
+		t.Error(missing)
 	}
 }
 
@@ -187,7 +187,7 @@ func (g *generator) Read(p []byte) (int, error) {
 // than their limits.
 func TestMemoryIsBounded(t *testing.T) {
 	const size = 48 << 20 // a million records, of 350,000 requests
-	var most uint64
+	var largest uint64
 	next := int64(0)
 	a, err := Analyze(t.Context(), endless(size), Options{Progress: func(done, _ int64) {
 		if done < next {
@@ -197,19 +197,19 @@ func TestMemoryIsBounded(t *testing.T) {
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		most = max(most, m.HeapAlloc)
+		largest = max(largest, m.HeapAlloc)
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most > 64<<20 {
-		t.Errorf("%d MiB are in use", most>>20)
+	if largest > 64<<20 {
+		t.Errorf("%d MiB are in use", largest>>20)
 	}
-	t.Logf("%d MiB", most>>20)
-	all := strings.Join(a.Missing, "\n")
+	t.Logf("%d MiB", largest>>20)
+	missing := strings.Join(a.Missing, "\n")
 	for _, want := range []string{"too many to distinguish all", fmt.Sprintf("more than %d at once", maxInFlight)} {
-		if !strings.Contains(all, want) {
-			t.Errorf("%q is not among\n%s", want, all)
+		if !strings.Contains(missing, want) {
+			t.Errorf("%q is not among\n%s", want, missing)
 		}
 	}
 	if owners := a.By(iotrace.ByOwner); len(owners) > maxOwners || len(a.Cells) > maxCells+100 {

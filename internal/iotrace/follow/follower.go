@@ -62,12 +62,12 @@ func (f *follower) device(number uint32) uint16 {
 // follow handles a record, and does not retain it.
 func (f *follower) follow(r *blktrace.Record) {
 	e := &f.event
-	what := r.Action.Event()
+	action := r.Action.Event()
 	if r.Action.IsNote() {
 		f.note(r)
 		return
 	}
-	if what == 0 || what >= blktrace.Remap && hasNoPayload(r) {
+	if action == 0 || action >= blktrace.Remap && hasNoPayload(r) {
 		return
 	}
 	e.Record, e.time, e.key, e.op = r, int64(r.Time), r.Sector, operation(r.Action, r.Bytes)
@@ -79,7 +79,7 @@ func (f *follower) follow(r *blktrace.Record) {
 		known.index = f.device(r.Device)
 		known.device = f.devices[known.index]
 	}
-	dev, at := known.device, known.index
+	dev, index := known.device, known.index
 	if r.Sequence != 0 && !dev.follows(r) && dev.isDuplicate(r) {
 		return
 	}
@@ -90,27 +90,27 @@ func (f *follower) follow(r *blktrace.Record) {
 	if e.time > f.last {
 		f.last = e.time
 	}
-	switch what {
+	switch action {
 	case blktrace.Queue:
-		f.queue(dev, at, e)
+		f.queue(dev, index, e)
 	case blktrace.GetRequest:
-		f.table.bios[f.find(at, e, 1<<queued)].set(held).g = e.time
+		f.table.bios[f.find(index, e, 1<<queued)].set(held).g = e.time
 	case blktrace.BackMerge, blktrace.FrontMerge:
-		f.merge(dev, at, e)
+		f.merge(dev, index, e)
 	case blktrace.Insert:
-		f.insert(at, e)
+		f.insert(index, e)
 	case blktrace.Issue:
-		f.issue(dev, at, e)
+		f.issue(dev, index, e)
 	case blktrace.DriverData:
-		f.submit(at, e)
+		f.submit(index, e)
 	case blktrace.Complete:
-		f.complete(dev, at, e)
+		f.complete(dev, index, e)
 	case blktrace.Requeue:
-		f.requeue(dev, at, e)
+		f.requeue(dev, index, e)
 	case blktrace.Split:
-		f.split(dev, at, e)
+		f.split(dev, index, e)
 	case blktrace.Remap:
-		f.remap(dev, at, e)
+		f.remap(dev, index, e)
 	case blktrace.Plug:
 		dev.stats.Plugs++
 	case blktrace.Unplug:
@@ -136,48 +136,47 @@ func (b *bio) set(s state) *bio {
 	return b
 }
 
-// fresh makes a bio of which nothing is known but this event.
-func (f *follower) fresh(at uint16, e *event, s state) uint32 {
+// fresh makes a bio of which only this event is known.
+func (f *follower) fresh(index uint16, e *event, s state) uint32 {
 	if f.table.count >= maxInFlight {
 		f.giveUp(f.table.oldest)
 		f.givenUp++
 	}
-	dev := f.devices[at]
+	dev := f.devices[index]
 	if dev.strict {
 		f.expire()
 	}
 	n := f.table.add()
-	f.table.bios[n].begin(at, e, s)
+	f.table.bios[n].begin(index, e, s)
 	f.table.bios[n].tick = dev.ticks
 	f.table.enter(n)
 	return n
 }
 
-// find is the newest bio that an event of its submission may be of; one that a
-// remap alone is known of was queued by that; one that nothing is known of
-// begins here.
-func (f *follower) find(at uint16, e *event, s states) uint32 {
-	if b := f.table.newestAt(at, e.key, e.Bytes, s); b != 0 {
+// find returns the newest bio that an event of a submission may belong to. A remap counts as the queueing of a bio of
+// which only that remap is known. An unknown bio begins here.
+func (f *follower) find(index uint16, e *event, s states) uint32 {
+	if b := f.table.newestAt(index, e.key, e.Bytes, s); b != 0 {
 		return b
 	}
-	if b := f.table.newestAt(at, e.key, e.Bytes, 1<<remapped); b != 0 {
+	if b := f.table.newestAt(index, e.key, e.Bytes, 1<<remapped); b != 0 {
 		return b
 	}
-	b := f.fresh(at, e, queued)
+	b := f.fresh(index, e, queued)
 	f.table.bios[b].owner = f.owners.indexOf(e)
 	return b
 }
 
-func (f *follower) queue(dev *device, at uint16, e *event) {
+func (f *follower) queue(dev *device, index uint16, e *event) {
 	dev.queued++
-	f.retire(dev, at, e, &dev.patience.atQueue, 0)
+	f.retire(dev, index, e, &dev.patience.atQueue, 0)
 	owner := f.owners.indexOf(e)
 	var n uint32
 	if dev.stats.Remaps > 0 {
-		n = f.table.newestAt(at, e.key, e.Bytes, 1<<remapped)
+		n = f.table.newestAt(index, e.key, e.Bytes, 1<<remapped)
 	}
 	if n == 0 {
-		n = f.fresh(at, e, queued)
+		n = f.fresh(index, e, queued)
 	} else if above := f.table.bios[n].owner; above != 0 && f.owners.isKernel(owner) {
 		owner = above // a kernel thread passes on what another one asked for
 	}
@@ -189,12 +188,11 @@ func (f *follower) queue(dev *device, at uint16, e *event) {
 	dev.lastQ = e.time
 }
 
-// remap notes that a bio comes to this device from another one. Most are
-// queued here next; NVMe's multipath and md hand on the same bio, whose only
-// event of arrival is this one.
-func (f *follower) remap(dev *device, at uint16, e *event) {
+// remap notes that a bio comes to this device from another one. Most such bios are queued here next. NVMe's multipath
+// and md hand on the same bio: remap is its only event of arrival.
+func (f *follower) remap(dev *device, index uint16, e *event) {
 	dev.stats.Remaps++
-	n := f.fresh(at, e, remapped)
+	n := f.fresh(index, e, remapped)
 	b := &f.table.bios[n]
 	b.q, b.owner = e.time, f.owners.indexOf(e)
 	from, sector, _ := e.RemappedFrom()
@@ -207,11 +205,11 @@ func (f *follower) remap(dev *device, at uint16, e *event) {
 
 // split divides a bio in two. The record is of the first part and has the start of the rest. For dm it is of the
 // rest, and the part split off is dm's own: the bio completes as one, where the last rest began.
-func (f *follower) split(dev *device, at uint16, e *event) {
+func (f *follower) split(dev *device, index uint16, e *event) {
 	dev.stats.Splits++
 	rest, _ := e.Count()
 	if rest == e.Sector {
-		if n := f.passedOn(at, e); n != 0 {
+		if n := f.passedOn(index, e); n != 0 {
 			f.table.unlink(n)
 			b := &f.table.bios[n]
 			b.key, b.bytesLeft = e.Sector, uint32(b.sector+uint64(b.bytes>>9)-e.Sector)<<9
@@ -219,24 +217,24 @@ func (f *follower) split(dev *device, at uint16, e *event) {
 			return
 		}
 	}
-	n := f.find(at, e, 1<<queued)
+	n := f.find(index, e, 1<<queued)
 	if rest > e.Sector {
 		f.cut(n, min((rest-e.Sector)<<9, 1<<32-512))
 	}
 }
 
-// passedOn finds the bio that a record of its rest is of. It was queued just
-// before. Text of blkparse does not say how long the rest is.
-func (f *follower) passedOn(at uint16, e *event) uint32 {
-	const most = 64
+// passedOn finds the bio whose rest a record describes. The bio was queued just before. blkparse's text lacks the
+// length of the rest.
+func (f *follower) passedOn(index uint16, e *event) uint32 {
+	const scanLimit = 64
 	n := f.table.newest
-	for range most {
+	for range scanLimit {
 		if n == 0 {
 			break
 		}
 		b := &f.table.bios[n]
 		end := b.sector + uint64(b.bytes>>9)
-		if b.device == at && b.state == queued && b.key < e.Sector &&
+		if b.device == index && b.state == queued && b.key < e.Sector &&
 			(end == e.end() || e.Bytes == 0 && e.Sector < end) {
 			return n
 		}
@@ -245,13 +243,13 @@ func (f *follower) passedOn(at uint16, e *event) uint32 {
 	return 0
 }
 
-// cut makes two of a bio: the first so many bytes, and the rest if any.
+// cut splits a bio behind its first bytes, unless nothing is left behind them.
 func (f *follower) cut(n uint32, first uint64) {
 	if b := &f.table.bios[n]; first == 0 || first >= uint64(b.bytes) || b.nextInRequest != 0 || b.key != b.sector {
 		return
 	}
-	at := f.table.add()
-	b, rest := &f.table.bios[n], &f.table.bios[at]
+	restIndex := f.table.add()
+	b, rest := &f.table.bios[n], &f.table.bios[restIndex]
 	*rest = *b
 	rest.sector += first >> 9
 	rest.key = rest.sector
@@ -259,14 +257,14 @@ func (f *follower) cut(n uint32, first uint64) {
 	rest.bytesLeft, rest.total, rest.q2q = rest.bytes, rest.bytes, never
 	b.bytes = uint32(first)
 	b.bytesLeft, b.total = b.bytes, b.bytes
-	f.table.enter(at)
+	f.table.enter(restIndex)
 }
 
-func (f *follower) merge(dev *device, at uint16, e *event) {
-	n := f.find(at, e, 1<<queued)
+func (f *follower) merge(dev *device, index uint16, e *event) {
+	n := f.find(index, e, 1<<queued)
 	b := &f.table.bios[n]
 	if b.q == never && b.g == never { // no such bio is waiting: it is a request
-		if whole := f.table.newestAt(at, e.key, e.Bytes, 1<<held); whole != 0 {
+		if whole := f.table.newestAt(index, e.key, e.Bytes, 1<<held); whole != 0 {
 			f.table.unlink(n)
 			f.table.remove(n)
 			dev.stats.OtherMerges++
@@ -282,9 +280,9 @@ func (f *follower) merge(dev *device, at uint16, e *event) {
 	}
 }
 
-func (f *follower) insert(at uint16, e *event) {
+func (f *follower) insert(index uint16, e *event) {
 	for _, s := range []states{1 << held, 1 << requeued, 1 << merged, 1<<queued | 1<<remapped} {
-		if n := f.table.newestAt(at, e.key, e.Bytes, s); n != 0 {
+		if n := f.table.newestAt(index, e.key, e.Bytes, s); n != 0 {
 			b := &f.table.bios[n]
 			if b.state == queued || b.state == remapped {
 				b.state = held
@@ -295,7 +293,7 @@ func (f *follower) insert(at uint16, e *event) {
 			return
 		}
 	}
-	f.table.bios[f.find(at, e, 0)].set(held).i = e.time
+	f.table.bios[f.find(index, e, 0)].set(held).i = e.time
 }
 
 func (f *follower) submit(at uint16, e *event) {

@@ -38,8 +38,8 @@ func (d *device) isDuplicate(r *blktrace.Record) bool {
 		d.cpus = append(d.cpus, counter{})
 	}
 	c := &d.cpus[r.CPU]
-	at := int64(r.Time)
-	if c.last != 0 && c.last-r.Sequence < nearby && at <= c.time {
+	ns := int64(r.Time)
+	if c.last != 0 && c.last-r.Sequence < nearby && ns <= c.time {
 		d.duplicates++
 		return true
 	}
@@ -47,6 +47,6 @@ func (d *device) isDuplicate(r *blktrace.Record) bool {
 		d.lost += uint64(gap)
 		d.lacks()
 	}
-	c.last, c.time = r.Sequence, at
+	c.last, c.time = r.Sequence, ns
 	return false
 }

@@ -27,7 +27,7 @@ type owners struct {
 	names  map[uint32]string
 	recent [256]struct {
 		ownerKey
-		at uint16
+		index uint16
 	}
 	// whether further owners were pooled
 	pooled bool
@@ -50,22 +50,22 @@ func (o *owners) name(pid uint32, name string) {
 func (o *owners) indexOf(e *event) uint16 {
 	w := ownerKey{e.Cgroup, e.PID}
 	r := &o.recent[(e.PID^uint32(e.Cgroup))&255]
-	if r.ownerKey == w && r.at != nobody {
-		return r.at
+	if r.ownerKey == w && r.index != nobody {
+		return r.index
 	}
-	at, ok := o.index[w]
+	index, ok := o.index[w]
 	if !ok {
-		at = pooled
+		index = pooled
 		if len(o.list) < maxOwners {
-			at = uint16(len(o.list))
+			index = uint16(len(o.list))
 			o.list = append(o.list, w)
-			o.index[w] = at
+			o.index[w] = index
 		} else {
 			o.pooled = true
 		}
 	}
-	r.ownerKey, r.at = w, at
-	return at
+	r.ownerKey, r.index = w, index
+	return index
 }
 
 // kernelThreads begin the names of those that pass on what others asked for.
@@ -73,11 +73,11 @@ var kernelThreads = []string{"kworker/", "ksoftirqd/", "swapper/", "kswapd", "jb
 	"btrfs-"}
 
 // isKernel reports whether an owner is a kernel thread, by its name.
-func (o *owners) isKernel(at uint16) bool {
-	if at == nobody || at == pooled {
+func (o *owners) isKernel(index uint16) bool {
+	if index == nobody || index == pooled {
 		return false
 	}
-	w := o.list[at]
+	w := o.list[index]
 	if w.pid == 0 {
 		return true
 	}
@@ -92,13 +92,13 @@ func (o *owners) isKernel(at uint16) bool {
 }
 
 // owner describes an owner.
-func (o *owners) owner(at uint16) iotrace.Owner {
-	switch at {
+func (o *owners) owner(index uint16) iotrace.Owner {
+	switch index {
 	case nobody:
 		return iotrace.Owner{}
 	case pooled:
 		return iotrace.Owner{Command: "(other processes)"}
 	}
-	w := o.list[at]
-	return iotrace.Owner{Cgroup: w.cgroup, PID: w.pid, Command: o.names[w.pid], Kernel: w.cgroup == 0 && o.isKernel(at)}
+	w := o.list[index]
+	return iotrace.Owner{Cgroup: w.cgroup, PID: w.pid, Command: o.names[w.pid], Kernel: w.cgroup == 0 && o.isKernel(index)}
 }

@@ -22,8 +22,8 @@ type analysis struct {
 	follower   *follower
 	accountant *accountant
 
-	err error      // of PerIO
-	one iotrace.IO // its argument
+	err   error      // of PerIO
+	perIO iotrace.IO // its argument
 }
 
 // sum returns the function that handles finished bios: it adds them to the account and calls PerIO.
@@ -235,19 +235,20 @@ func (a *analysis) summing() (wait func()) {
 // io describes a bio for PerIO.
 func (a *analysis) io(b *finishedBio) *iotrace.IO {
 	start := a.follower.start
-	at := func(t int64) int64 {
+	sinceStart := func(t int64) int64 {
 		if t == never {
 			return -1
 		}
 		return max(0, t-start)
 	}
-	a.one = iotrace.IO{
+	a.perIO = iotrace.IO{
 		Device: a.follower.devices[b.device].name, Op: b.op, Sector: b.sector, Bytes: uint64(b.bytes),
 		Owner: a.follower.owners.owner(b.owner), CPU: b.cpu,
-		Q: at(b.q), G: at(b.g), I: at(b.i), M: at(b.m), D: at(b.d), N: at(b.n), C: at(b.c),
+		Q: sinceStart(b.q), G: sinceStart(b.g), I: sinceStart(b.i), M: sinceStart(b.m),
+		D: sinceStart(b.d), N: sinceStart(b.n), C: sinceStart(b.c),
 		Merged: b.merges, Requeued: uint32(b.requeues), Error: int32(b.errno),
 	}
-	return &a.one
+	return &a.perIO
 }
 
 // tellMissing adds what files and records lack.
@@ -290,22 +291,22 @@ func (a *analysis) noteAbsentCPUs(out *iotrace.Account, sources []Source) {
 	if len(out.MissingCPUs) > 0 || !slices.ContainsFunc(a.follower.devices, func(d *device) bool { return d.strict }) {
 		return
 	}
-	var there []bool
+	var seen []bool
 	for _, d := range a.follower.devices {
 		for cpu, c := range d.cpus {
 			if c.last != 0 {
-				there = append(there, make([]bool, max(0, cpu+1-len(there)))...)
-				there[cpu] = true
+				seen = append(seen, make([]bool, max(0, cpu+1-len(seen)))...)
+				seen[cpu] = true
 			}
 		}
 	}
 	for _, s := range sources {
-		if _, cpu, ok := fileOfCPU(s.Name); ok && cpu < len(there) {
-			there[cpu] = true
+		if _, cpu, ok := fileOfCPU(s.Name); ok && cpu < len(seen) {
+			seen[cpu] = true
 		}
 	}
 	var names []string
-	for cpu, known := range there {
+	for cpu, known := range seen {
 		if !known {
 			out.MissingCPUs = append(out.MissingCPUs, cpu)
 			names = append(names, strconv.Itoa(cpu))
@@ -313,19 +314,19 @@ func (a *analysis) noteAbsentCPUs(out *iotrace.Account, sources []Source) {
 	}
 	if len(names) > 0 {
 		out.Missing = append(out.Missing, fmt.Sprintf("no event is of CPU %s, of %d, and events are missing: "+
-			"the files of these CPUs may be, or of others above", strings.Join(names, ", "), len(there)))
+			"the files of these CPUs may be, or of others above", strings.Join(names, ", "), len(seen)))
 	}
 }
 
 // fileOfCPU splits a file's name into capture and CPU.
 func fileOfCPU(name string) (capture string, cpu int, ok bool) {
 	const infix = ".blktrace."
-	at := strings.LastIndex(name, infix)
-	if at < 0 {
+	i := strings.LastIndex(name, infix)
+	if i < 0 {
 		return "", 0, false
 	}
-	cpu, err := strconv.Atoi(name[at+len(infix):])
-	return name[:at+len(infix)-1], cpu, err == nil && cpu >= 0 && cpu < maxCPU
+	cpu, err := strconv.Atoi(name[i+len(infix):])
+	return name[:i+len(infix)-1], cpu, err == nil && cpu >= 0 && cpu < maxCPU
 }
 
 // missingFile is the file of a CPU that is not there.

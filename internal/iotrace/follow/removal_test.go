@@ -13,6 +13,7 @@ import (
 
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/blktrace"
+	"plimsoll/internal/testkit/soak"
 	"plimsoll/internal/testkit/synthetic"
 )
 
@@ -60,7 +61,7 @@ func (m made) merged(t testing.TB) []byte {
 
 // without is the capture without some of its records, which leave gaps in the
 // numbers.
-func (m made) without(t testing.TB, keep func(*blktrace.Record) bool) made {
+func (m made) filter(t testing.TB, keep func(*blktrace.Record) bool) made {
 	t.Helper()
 	out := make(made, len(m))
 	for cpu, file := range m {
@@ -73,7 +74,7 @@ func (m made) without(t testing.TB, keep func(*blktrace.Record) bool) made {
 
 func copyRecords(t testing.TB, readers []*blktrace.Reader, to *bytes.Buffer, keep func(*blktrace.Record) bool) {
 	t.Helper()
-	one := blktrace.NewWriter(func(uint32) (io.Writer, error) { return to, nil })
+	writer := blktrace.NewWriter(func(uint32) (io.Writer, error) { return to, nil })
 	merge := blktrace.NewMerge(readers, func(err error) { t.Error(err) })
 	last := uint32(0)
 	for records := merge.Next(); len(records) > 0; records = merge.Next() {
@@ -83,17 +84,17 @@ func copyRecords(t testing.TB, readers []*blktrace.Reader, to *bytes.Buffer, kee
 				continue
 			}
 			if r.CPU != last { // what is written of one comes before what is of another
-				if err := one.Flush(); err != nil {
+				if err := writer.Flush(); err != nil {
 					t.Fatal(err)
 				}
 				last = r.CPU
 			}
-			if err := one.Write(r); err != nil {
+			if err := writer.Write(r); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if err := one.Flush(); err != nil {
+	if err := writer.Flush(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -140,17 +141,17 @@ func compareIntervals(t *testing.T, whole, left map[string]iotrace.Row, least fl
 			if d.MinNS < true_.MinNS {
 				t.Errorf("%s: the shortest takes %d ns, and of the whole capture %d", name, d.MinNS, true_.MinNS)
 			}
-			n, all := float64(d.Count), float64(true_.Count)
-			if n > all+5 || n < least*all-20 {
-				t.Errorf("%s: %g times of %g", name, n, all)
+			n, total := float64(d.Count), float64(true_.Count)
+			if n > total+5 || n < least*total-20 {
+				t.Errorf("%s: %g times of %g", name, n, total)
 			}
-			chance := 4.5 * bios * true_.StddevNS() * math.Sqrt(max(0, 1-n/all)/n)
+			chance := 4.5 * bios * true_.StddevNS() * math.Sqrt(max(0, 1-n/total)/n)
 			if off := math.Abs(d.MeanNS() - true_.MeanNS()); off > chance+0.01*true_.MeanNS() {
 				t.Errorf("%s: a mean of %.0f ns, and of the whole capture %.0f +- %.0f", name, d.MeanNS(), true_.MeanNS(), chance)
 			}
 			for _, p := range []float64{50, 90, 99, 99.9} {
 				share := p / 100
-				off := 4.5*bios*math.Sqrt(share*(1-share)*max(0, 1-n/all)/n) + float64(2+doubtful)/n + 0.05*(1-share)
+				off := 4.5*bios*math.Sqrt(share*(1-share)*max(0, 1-n/total)/n) + float64(2+doubtful)/n + 0.05*(1-share)
 				low, high := true_.PercentilesNS(100 * max(share-off, 1e-9))[0], true_.PercentilesNS(100 * min(share+off, 1))[0]
 				if got := d.PercentilesNS(p)[0]; float64(got) < 0.98*float64(low) || float64(got) > 1.02*float64(high) {
 					t.Errorf("%s: p%g is %d ns, and of the whole capture between %d and %d", name, p, got, low, high)
@@ -172,8 +173,8 @@ func compareIntervals(t *testing.T, whole, left map[string]iotrace.Row, least fl
 func depthWithheldOrRight(t *testing.T, whole, left *iotrace.Account) {
 	t.Helper()
 	for _, d := range left.Devices {
-		at := slices.IndexFunc(whole.Devices, func(w iotrace.Device) bool { return w.MajMin == d.MajMin })
-		w := whole.Devices[at]
+		i := slices.IndexFunc(whole.Devices, func(w iotrace.Device) bool { return w.MajMin == d.MajMin })
+		w := whole.Devices[i]
 		if d.Knows(iotrace.QuantityDepth) && math.Abs(d.Depth-w.Depth) > 0.02*w.Depth {
 			t.Errorf("%s: a depth of %g, and in truth %g", d.Name, d.Depth, w.Depth)
 		}
@@ -206,6 +207,7 @@ var removalShapes = map[string]synthetic.Shape{
 // TestWhatIsRemovedIsNotMadeUp removes files of CPUs, completions and requeues
 // from whole captures, at random, and compares what is left with the truth.
 func TestWhatIsRemovedIsNotMadeUp(t *testing.T) {
+	soak.WithoutRace(t)
 	wholes := map[string]made{}
 	truths := map[string]truth{}
 	for name, shape := range removalShapes {
@@ -241,13 +243,13 @@ func TestWhatIsRemovedIsNotMadeUp(t *testing.T) {
 		case 3:
 			share := 0.005 + 0.2*random.Float64()
 			kind = fmt.Sprintf("%.1f%% of completions", 100*share)
-			left = left.without(t, func(r *blktrace.Record) bool {
+			left = left.filter(t, func(r *blktrace.Record) bool {
 				return r.Action.IsNote() || r.Action.Event() != blktrace.Complete || random.Float64() >= share
 			})
 			least = (1 - share) * 0.9
 		case 4:
 			kind = "requeues, and 2% of completions"
-			left = left.without(t, func(r *blktrace.Record) bool {
+			left = left.filter(t, func(r *blktrace.Record) bool {
 				event := r.Action.Event()
 				return r.Action.IsNote() || event != blktrace.Requeue && (event != blktrace.Complete || random.Float64() >= 0.02)
 			})

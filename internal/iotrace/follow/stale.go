@@ -77,15 +77,15 @@ const unlimited = math.MaxUint32
 
 func (p *patience) settle(strict bool) {
 	for i := range p.seen {
-		half, most := p.seen[i].bound(50), p.seen[i].bound(90)
+		p50, p90 := p.seen[i].bound(50), p.seen[i].bound(90)
 		if !strict {
-			whole := max(1024, 16*most)
+			whole := max(1024, 16*p90)
 			p.atQueue[i], p.atIssue[i], p.reissue[i], p.hold[i], p.expire[i] = whole, whole, whole, whole, unlimited
 			continue
 		}
-		p.atQueue[i], p.atIssue[i] = max(64, most), max(16, half)
-		p.reissue[i] = max(256, 4*most)
-		p.hold[i], p.expire[i] = max(64, most), max(4096, 64*most)
+		p.atQueue[i], p.atIssue[i] = max(64, p90), max(16, p50)
+		p.reissue[i] = max(256, 4*p90)
+		p.hold[i], p.expire[i] = max(64, p90), max(4096, 64*p90)
 	}
 }
 
@@ -104,12 +104,12 @@ func (d *device) lacks() {
 	}
 }
 
-// sign notes what hardly occurs unless the capture lacks events, and then of all
-// devices. A few are none.
+// sign counts a sign that the capture lacks events. Several signs make all devices strict; a few occur in complete
+// captures, too.
 func (f *follower) sign() {
 	f.signs++
-	const few = 4
-	if f.strict || f.signs < few || f.signs<<14 < f.events {
+	const minSigns = 4
+	if f.strict || f.signs < minSigns || f.signs<<14 < f.events {
 		return
 	}
 	f.strict = true
@@ -122,14 +122,14 @@ func (f *follower) sign() {
 func (d *device) age(b *bio) uint32 { return d.ticks - b.tick }
 
 // retire ends the requests for an event's sectors, but for one, that were overtaken more often than a limit.
-func (f *follower) retire(dev *device, at uint16, e *event, limit *limits, except uint32) {
+func (f *follower) retire(dev *device, index uint16, e *event, limit *limits, except uint32) {
 	if e.op == iotrace.Flush {
-		return // its sectors say nothing
+		return // the sectors of a flush have no meaning
 	}
-	for n := *f.table.bucket(at, e.key); n != 0; {
+	for n := *f.table.bucket(index, e.key); n != 0; {
 		b := &f.table.bios[n]
 		next := b.hash
-		if b.key == e.key && b.device == at && n != except && dev.age(b) > limit[b.phase()] {
+		if b.key == e.key && b.device == index && n != except && dev.age(b) > limit[b.phase()] {
 			dev.noteReuse(b, e)
 			f.dropStale(dev, n)
 			f.sign()
@@ -309,33 +309,33 @@ func (d *doubt) drops(ns int64, leads bool) bool {
 
 // emitDelayed passes on the delayed bios, without the times that are false.
 func (f *follower) emitDelayed() {
-	of := make([][doubts]doubt, len(f.devices))
+	byDevice := make([][doubts]doubt, len(f.devices))
 	for i := range f.delayed {
 		b := &f.delayed[i]
 		for kind := range doubts {
 			if b.doubtful>>kind&1 != 0 && b.leads { // those that were merged stand or fall with it
-				of[b.device][kind].found[timeBin(b.doubtfulTime(kind))]++
+				byDevice[b.device][kind].found[timeBin(b.doubtfulTime(kind))]++
 			}
 		}
 	}
 	for i, d := range f.devices {
 		if !d.strict {
-			for kind := range of[i] {
-				of[i][kind].cut = len(times{})
+			for kind := range byDevice[i] {
+				byDevice[i][kind].cut = len(times{})
 			}
 			continue
 		}
 		queued, issued := float64(max(1, d.queued)), float64(max(1, d.issued))
 		met := max(issued-float64(d.stats.Retired), issued/8) // of the unseen ones, those that met none were counted
 		for kind, slack := range [doubts]float64{waitKind: 4, serviceKind: 1, againKind: 4} {
-			of[i][kind].slack = slack // the driver's tail is long, and counts
+			byDevice[i][kind].slack = slack // the driver's tail is long, and counts
 		}
-		of[i][waitKind].expect(&d.reused[inQueue], float64(d.unqueued+d.orphans)/queued)
-		of[i][serviceKind].expect(&d.reused[inDriver], float64(d.orphans-d.orphansQueued)/met)
-		of[i][againKind].expect(&d.reused[inDriver], float64(d.unqueued)/queued)
+		byDevice[i][waitKind].expect(&d.reused[inQueue], float64(d.unqueued+d.orphans)/queued)
+		byDevice[i][serviceKind].expect(&d.reused[inDriver], float64(d.orphans-d.orphansQueued)/met)
+		byDevice[i][againKind].expect(&d.reused[inDriver], float64(d.unqueued)/queued)
 	}
 	for i := range f.delayed {
-		f.emitChecked(&f.delayed[i], &of[f.delayed[i].device])
+		f.emitChecked(&f.delayed[i], &byDevice[f.delayed[i].device])
 	}
 	f.delayed = nil
 }
@@ -349,9 +349,11 @@ func (b *finishedBio) doubtfulTime(kind int) int64 {
 }
 
 // emitChecked passes on a delayed bio, without the times that are false.
-func (f *follower) emitChecked(b *finishedBio, of *[doubts]doubt) {
+func (f *follower) emitChecked(b *finishedBio, kinds *[doubts]doubt) {
 	dev := f.devices[b.device]
-	drops := func(kind int) bool { return b.doubtful>>kind&1 != 0 && of[kind].drops(b.doubtfulTime(kind), b.leads) }
+	drops := func(kind int) bool {
+		return b.doubtful>>kind&1 != 0 && kinds[kind].drops(b.doubtfulTime(kind), b.leads)
+	}
 	service := drops(serviceKind)
 	if drops(waitKind) || drops(againKind) {
 		dev.stats.Doubtful++

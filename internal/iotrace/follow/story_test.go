@@ -86,14 +86,14 @@ func counters(d *iotrace.Device) string {
 	s := fmt.Sprintf("%d requests, %d bytes, depth at most %d", d.Requests, d.Bytes, d.MaxDepth)
 	for _, c := range []struct {
 		n    uint64
-		what string
+		name string
 	}{
 		{d.BackMerges, "back merges"}, {d.FrontMerges, "front merges"}, {d.OtherMerges, "other merges"}, {d.Splits, "splits"},
 		{d.Remaps, "remaps"}, {d.Requeues, "requeues"}, {d.Plugs, "plugs"}, {d.Unplugs, "unplugs"},
 		{d.UnpluggedByTimer, "unplugged by timer"}, {d.Unfinished, "unfinished"},
 	} {
 		if c.n > 0 {
-			s += fmt.Sprintf(", %d %s", c.n, c.what)
+			s += fmt.Sprintf(", %d %s", c.n, c.name)
 		}
 	}
 	return s

@@ -51,13 +51,12 @@ type bio struct {
 	state         state
 }
 
-// begin makes of it a bio of which nothing is known but an event. Links are for
-// the table to set.
-func (b *bio) begin(at uint16, e *event, s state) {
+// begin sets a bio of which only one event is known. The table sets the links.
+func (b *bio) begin(device uint16, e *event, s state) {
 	b.q, b.g, b.i, b.m, b.d, b.n, b.c = never, never, never, never, never, never, never
 	b.q2q, b.key, b.sector = never, e.key, e.Sector
 	b.bytes, b.bytesLeft, b.total = e.Bytes, e.Bytes, e.Bytes
-	b.cpu, b.merges, b.errno, b.device, b.owner, b.requeues = e.CPU, 0, 0, at, nobody, 0
+	b.cpu, b.merges, b.errno, b.device, b.owner, b.requeues = e.CPU, 0, 0, device, nobody, 0
 	b.op, b.leads, b.nextInRequest, b.state = e.op, false, 0, s
 	b.doubtful = 0
 }
@@ -90,29 +89,28 @@ func (t *table) add() uint32 {
 	if t.count >= len(t.heads) {
 		t.grow()
 	}
-	at := t.unused
-	if at != 0 {
-		t.unused = t.bios[at].hash
+	index := t.unused
+	if index != 0 {
+		t.unused = t.bios[index].hash
 	} else {
 		t.bios = append(t.bios, bio{})
-		at = uint32(len(t.bios) - 1)
+		index = uint32(len(t.bios) - 1)
 	}
 	t.count++
-	return at
+	return index
 }
 
-// enter makes a bio that is in no request of another one's findable, as the
-// newest.
-func (t *table) enter(at uint32) {
-	b := &t.bios[at]
+// enter makes a bio findable, as the newest. The bio must not be part of another bio's request.
+func (t *table) enter(index uint32) {
+	b := &t.bios[index]
 	b.older, b.newer = t.newest, 0
 	if t.newest != 0 {
-		t.bios[t.newest].newer = at
+		t.bios[t.newest].newer = index
 	} else {
-		t.oldest = at
+		t.oldest = index
 	}
-	t.newest = at
-	t.link(at)
+	t.newest = index
+	t.link(index)
 }
 
 // join appends a bio, which is unlinked, to another one's request.
@@ -122,9 +120,9 @@ func (t *table) join(at uint32) {
 }
 
 // unlinkAge removes a bio from the list ordered by age.
-func (t *table) unlinkAge(at uint32) {
-	b := &t.bios[at]
-	if at == t.cursor {
+func (t *table) unlinkAge(index uint32) {
+	b := &t.bios[index]
+	if index == t.cursor {
 		t.cursor = b.newer
 	}
 	if b.older != 0 {
@@ -146,10 +144,10 @@ func (t *table) link(at uint32) {
 }
 
 // unlink removes a bio from the hash table.
-func (t *table) unlink(at uint32) {
-	b := &t.bios[at]
+func (t *table) unlink(index uint32) {
+	b := &t.bios[index]
 	for p := t.bucket(b.device, b.key); *p != 0; p = &t.bios[*p].hash {
-		if *p == at {
+		if *p == index {
 			*p = b.hash
 			return
 		}
@@ -157,13 +155,13 @@ func (t *table) unlink(at uint32) {
 }
 
 // remove forgets a bio that is unlinked.
-func (t *table) remove(at uint32) {
-	b := &t.bios[at]
+func (t *table) remove(index uint32) {
+	b := &t.bios[index]
 	if b.state != member {
-		t.unlinkAge(at)
+		t.unlinkAge(index)
 	}
 	b.state, b.hash = free, t.unused
-	t.unused = at
+	t.unused = index
 	t.count--
 }
 
@@ -184,13 +182,13 @@ func (s states) has(one state) bool { return s>>one&1 != 0 }
 // of the given size before others.
 func (t *table) newestAt(device uint16, key uint64, bytes uint32, s states) uint32 {
 	var found uint32
-	for at := *t.bucket(device, key); at != 0; at = t.bios[at].hash {
-		if b := &t.bios[at]; b.key == key && b.device == device && s.has(b.state) {
+	for index := *t.bucket(device, key); index != 0; index = t.bios[index].hash {
+		if b := &t.bios[index]; b.key == key && b.device == device && s.has(b.state) {
 			if b.bytes == bytes {
-				return at
+				return index
 			}
 			if found == 0 {
-				found = at
+				found = index
 			}
 		}
 	}
@@ -200,17 +198,17 @@ func (t *table) newestAt(device uint16, key uint64, bytes uint32, s states) uint
 // oldestAt finds the oldest bio, or request, at a sector that is in one of the
 // states: one of the same operation and size before others.
 func (t *table) oldestAt(device uint16, key uint64, bytes uint32, op iotrace.Op, s states) uint32 {
-	at := *t.bucket(device, key)
-	if b := &t.bios[at]; b.hash == 0 { // it is alone, as most are, or the 0th, which is free
+	index := *t.bucket(device, key)
+	if b := &t.bios[index]; b.hash == 0 { // it is alone, as most are, or the 0th, which is free
 		if b.key != key || b.device != device || !s.has(b.state) {
 			return 0
 		}
-		return at
+		return index
 	}
 	var found uint32
 	best := -1
-	for ; at != 0; at = t.bios[at].hash {
-		b := &t.bios[at]
+	for ; index != 0; index = t.bios[index].hash {
+		b := &t.bios[index]
 		if b.key != key || b.device != device || !s.has(b.state) {
 			continue
 		}
@@ -222,7 +220,7 @@ func (t *table) oldestAt(device uint16, key uint64, bytes uint32, op iotrace.Op,
 			fit++
 		}
 		if fit >= best { // those behind are older
-			found, best = at, fit
+			found, best = index, fit
 		}
 	}
 	return found

@@ -15,16 +15,15 @@ import (
 var columns = []string{"dimension", "key", "requests", "bytes", "interval", "count", "sum_ns", "min_ns", "mean_ns",
 	"max_ns", "stddev_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns"}
 
-// CSV writes a row for each interval of each key of the dimensions that
-// are asked for, or of all, behind those of all requests together. A key of
-// which no interval is known has one row without.
-func CSV(w io.Writer, a *iotrace.Account, by ...Dimension) error {
+// CSV writes a row for each interval of all requests together, and then for each interval of each key of the selected
+// dimensions, or of all without any. A key without a known interval has one row without interval.
+func CSV(w io.Writer, a *iotrace.Account, selected ...Dimension) error {
 	out := csv.NewWriter(w)
 	if err := out.Write(columns); err != nil {
 		return err
 	}
 	rows := []row{sumOf(a)}
-	for _, d := range dimensions(by) {
+	for _, d := range dimensions(selected) {
 		rows = append(rows, rowsBy(a, d)...)
 	}
 	whole := func(n uint64) string { return strconv.FormatUint(n, 10) }

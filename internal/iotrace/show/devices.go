@@ -37,7 +37,7 @@ func devices(a *iotrace.Account) *section.Section {
 		{Head: "unfinished", Drop: 7},
 	}}
 	for _, d := range a.Devices {
-		told := knownOf(a, d)
+		recorded := knownOf(a, d)
 		rate := func(n uint64, scale float64) section.Cell {
 			if a.Duration <= 0 {
 				return section.Cell{}
@@ -56,15 +56,15 @@ func devices(a *iotrace.Account) *section.Section {
 			section.Text(units.DecimalBytes(d.Bytes)),
 			rate(d.Requests, 1),
 			rate(d.Bytes, 1e6),
-			where(told.depth, section.Text(strconv.FormatFloat(number(d.Depth), 'f', 2, 64))),
-			where(told.most, count(d.MaxDepth)),
-			where(told.stages && told.sequential, section.Text(units.Tenths(d.Sequential))),
+			cellIf(recorded.depth, section.Text(strconv.FormatFloat(number(d.Depth), 'f', 2, 64))),
+			cellIf(recorded.maxDepth, count(d.MaxDepth)),
+			cellIf(recorded.stages && recorded.sequential, section.Text(units.Tenths(d.Sequential))),
 			several(d.BackMerges, d.FrontMerges, d.OtherMerges),
 			count(d.Splits),
 			count(d.Remaps),
 			count(d.Requeues),
-			where(told.stages, count(d.Plugs)),
-			where(told.stages, several(d.Unplugs, d.UnpluggedByTimer)),
+			cellIf(recorded.stages, count(d.Plugs)),
+			cellIf(recorded.stages, several(d.Unplugs, d.UnpluggedByTimer)),
 			count(d.Unfinished),
 		}})
 	}
@@ -87,12 +87,12 @@ func several(counts ...uint64) section.Cell {
 
 // target is where the time of the requests went that a target's namespaces were asked for.
 func target(a *iotrace.Account) *section.Section {
-	all := exports(a)
-	if len(all) == 0 {
+	rows := exports(a)
+	if len(rows) == 0 {
 		return nil
 	}
 	s := &section.Section{Title: "At this target"}
-	for _, e := range all {
+	for _, e := range rows {
 		name := fmt.Sprintf("%s is namespace %d of %s", e.Device.Name, e.Device.NSID, e.Device.NQN)
 		if !slices.Contains(s.Remarks, section.Remark{Text: name}) {
 			s.Remarks = append(s.Remarks, section.Remark{Text: name})
@@ -114,13 +114,13 @@ func target(a *iotrace.Account) *section.Section {
 		{Head: "device", Means: "behind the namespace, from its bio on"},
 		{Head: "device p99", Drop: 3},
 	}}
-	for _, e := range all {
+	for _, e := range rows {
 		t, q2c := e.dist(iotrace.T), e.dist(iotrace.Q2C)
 		cells := []section.Cell{section.Text(e.Device.Name), section.Text(e.Label), count(e.Requests),
 			section.Text(units.DecimalBytes(e.Bytes)), mean(t), percentileCell(t, 99)}
 		for _, i := range []iotrace.Interval{iotrace.A2Q, iotrace.F2Q, iotrace.Q2C} {
-			ns, known := e.of(i)
-			cells = append(cells, where(known, span(ns)))
+			ns, known := e.share(i)
+			cells = append(cells, cellIf(known, span(ns)))
 		}
 		table.Rows = append(table.Rows, section.Row{Cells: append(cells, percentileCell(q2c, 99))})
 	}

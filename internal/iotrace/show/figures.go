@@ -20,7 +20,7 @@ func partsFigure(title string, rows []row, shares bool) section.Figure {
 	}
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return partsOf(r) == nil })
 	for _, r := range rows[:min(len(rows), mostKeys)] {
-		bar, at := section.Series{Name: r.Label}, 0.0
+		bar, start := section.Series{Name: r.Label}, 0.0
 		for _, p := range partsOf(r) {
 			v := p.MeanNS
 			if shares {
@@ -28,8 +28,8 @@ func partsFigure(title string, rows []row, shares bool) section.Figure {
 			}
 			class, _ := keyOf(p.Name)
 			bar.Marks = append(bar.Marks, section.Mark{
-				From:  min(at, at+v),
-				Y:     max(at, at+v),
+				From:  min(start, start+v),
+				Y:     max(start, start+v),
 				Class: class,
 				Text: fmt.Sprintf(
 					"%s: %s %s, %s of Q2C; %s requests",
@@ -40,11 +40,11 @@ func partsFigure(title string, rows []row, shares bool) section.Figure {
 					grouped(r.Requests),
 				),
 			})
-			at += v
+			start += v
 		}
 		f.Series = append(f.Series, bar)
 	}
-	if text := more(rows); text != "" {
+	if text := omittedNote(rows); text != "" {
 		f.Note += "; " + text
 	}
 	f.Y.Label = f.Note
@@ -56,13 +56,13 @@ const mostDrawn = 12
 
 // drawnDevices are the devices that have figures of their own.
 func drawnDevices(a *iotrace.Account) (drawn map[string]bool, left string) {
-	all := slices.Clone(a.Devices)
-	slices.SortStableFunc(all, func(x, y iotrace.Device) int { return cmp.Compare(y.Requests, x.Requests) })
-	if n := len(all); n > mostDrawn {
-		all, left = all[:mostDrawn], fmt.Sprintf(" Of the %d devices, the %d with most requests.", n, mostDrawn)
+	busiest := slices.Clone(a.Devices)
+	slices.SortStableFunc(busiest, func(x, y iotrace.Device) int { return cmp.Compare(y.Requests, x.Requests) })
+	if n := len(busiest); n > mostDrawn {
+		busiest, left = busiest[:mostDrawn], fmt.Sprintf(" Of the %d devices, the %d with most requests.", n, mostDrawn)
 	}
 	drawn = map[string]bool{}
-	for _, d := range all {
+	for _, d := range busiest {
 		drawn[d.Name] = true
 	}
 	return drawn, left
@@ -77,13 +77,13 @@ func percentiles(a *iotrace.Account) *section.Section {
 	drawn, left := drawnDevices(a)
 	s := &section.Section{Title: "Percentiles of the intervals",
 		Note: fmt.Sprintf("To the right, ever fewer requests take longer: a curve ends where fewer than %d did.%s",
-			section.LeastTail, left)}
+			hist.LeastAbove, left)}
 	for _, r := range rowsBy(a, ByDevice) {
 		if !drawn[r.Label] {
 			continue
 		}
 		f := section.PercentileFigure(r.Label, "intervals by percentile", "time")
-		some := false
+		hasCurve := false
 		for _, i := range curveIntervals { // one that nothing is known of keeps its colour for itself
 			line := section.Series{Name: i.String()}
 			if d := r.dist(i); d != nil {
@@ -96,10 +96,10 @@ func percentiles(a *iotrace.Account) *section.Section {
 			if len(line.Curve) < 2 {
 				line.Curve = nil
 			}
-			some = some || line.Curve != nil
+			hasCurve = hasCurve || line.Curve != nil
 			f.Series = append(f.Series, line)
 		}
-		if some {
+		if hasCurve {
 			s.Figures = append(s.Figures, f)
 		}
 	}
@@ -131,7 +131,7 @@ func overTime(a *iotrace.Account) *section.Section {
 			continue
 		}
 		t := newSecondsLine(d.Seconds)
-		averaged = averaged || t.each > 1
+		averaged = averaged || t.stretch > 1
 		figures := []section.Figure{
 			t.figure(section.Axis{Label: units.IOPS, Of: section.Count}, units.IOPS, ops,
 				func(s iotrace.Second, i int) (float64, float64) { return float64(s.Requests[i]), 1 }),
@@ -173,7 +173,7 @@ func overTime(a *iotrace.Account) *section.Section {
 type secondsLine struct {
 	seconds []iotrace.Second
 	first   int64
-	each    int64 // seconds of a stretch
+	stretch int64 // seconds of a stretch
 	n       int
 }
 
@@ -183,10 +183,10 @@ func newSecondsLine(seconds []iotrace.Second) secondsLine {
 	return secondsLine{seconds, first, max(each, 1), int((last-first)/max(each, 1)) + 1}
 }
 
-// figure draws curves of the means that of gives as sums and weights, one for each name. Those that are 0 throughout
-// are not drawn, and keep their colour for themselves.
+// figure draws curves of means, one for each name; value returns their sums and weights. A curve that is 0 throughout
+// is not drawn, and keeps its colour.
 func (t secondsLine) figure(y section.Axis, unit string, names []string,
-	of func(s iotrace.Second, i int) (sum, weight float64)) section.Figure {
+	value func(s iotrace.Second, i int) (sum, weight float64)) section.Figure {
 	f := section.Figure{
 		Kind:  section.Curves,
 		Title: strings.TrimSuffix(y.Label, ", "+unit),
@@ -194,18 +194,18 @@ func (t secondsLine) figure(y section.Axis, unit string, names []string,
 		Unit:  unit,
 		Y:     y,
 	}
-	if t.each > 1 {
-		f.Note = fmt.Sprintf("means of %d s", t.each)
+	if t.stretch > 1 {
+		f.Note = fmt.Sprintf("means of %d s", t.stretch)
 	}
 	for j := range t.n {
-		f.Along = append(f.Along, float64(t.first+int64(j)*t.each))
+		f.Along = append(f.Along, float64(t.first+int64(j)*t.stretch))
 	}
 	f.X = section.Axis{Label: section.TimeLabel, From: f.Along[0], To: max(f.Along[t.n-1], f.Along[0]+1)}
 	for i, name := range names {
 		sums, weights := make([]float64, t.n), make([]float64, t.n)
 		for _, s := range t.seconds {
-			if j := int((s.At - t.first) / t.each); j >= 0 && j < t.n {
-				sum, weight := of(s, i)
+			if j := int((s.At - t.first) / t.stretch); j >= 0 && j < t.n {
+				sum, weight := value(s, i)
 				sums[j] += number(sum)
 				weights[j] += weight
 			}

@@ -63,15 +63,14 @@ type (
 	}
 )
 
-// JSON writes what a trace tells as one document, by the dimensions that
-// are asked for, or by all.
-func JSON(w io.Writer, a *iotrace.Account, by ...Dimension) error {
+// JSON writes an account as one document, by the selected dimensions, or by all without any.
+func JSON(w io.Writer, a *iotrace.Account, selected ...Dimension) error {
 	d := document{Schema: Schema, DurationSeconds: a.Duration.Seconds(), Account: *a, Devices: []deviceDocument{},
 		Total: newKey(sumOf(a)), By: map[Dimension][]keyDocument{}, Target: newExports(a)}
 	for _, dev := range a.Devices {
 		d.Devices = append(d.Devices, newDevice(dev))
 	}
-	for _, dimension := range dimensions(by) {
+	for _, dimension := range dimensions(selected) {
 		keys := []keyDocument{}
 		for _, r := range rowsBy(a, dimension) {
 			keys = append(keys, newKey(r))

@@ -14,7 +14,7 @@ const (
 	ByDevice  Dimension = "device"
 	ByOp      Dimension = "op"
 	BySize    Dimension = "size"
-	ByProcess Dimension = "process" // or container, or control group: whoever is known
+	ByProcess Dimension = "process" // or container, or cgroup: what is known
 )
 
 // Dimensions are all of them, in the order in which they are shown.
@@ -44,9 +44,9 @@ var meaning = map[iotrace.Interval]string{
 	iotrace.D2N: "in the driver",
 	iotrace.N2C: "in the NVMe device",
 	iotrace.D2C: "driver and device",
-	iotrace.Q2C: "bio to completion, all of it",
+	iotrace.Q2C: "bio to completion, the whole time",
 	iotrace.C2R: "completion to application",
-	iotrace.T:   "at the target: command to completion, all of it",
+	iotrace.T:   "at the target: command to completion, the whole time",
 	iotrace.A2Q: "at the target: command to bio, nvmet's own work",
 	iotrace.F2Q: "the same of writes whose data is fetched, and that",
 }
@@ -72,10 +72,9 @@ func (r row) count(i iotrace.Interval) uint64 {
 	return 0
 }
 
-// issuers is the part of an account that counts each request once, as far as
-// can be told: without the devices that pass all they get on to others that
-// were traced, too, as those of device mapper and md do, and the namespaces of
-// a target. It names these.
+// issuers returns the part of an account that counts each request once, as far as the trace shows. It leaves out
+// devices that pass all requests on to other traced devices, as device mapper and md do, and the namespaces of a
+// target. passing has the names of these.
 func issuers(a *iotrace.Account) (only *iotrace.Account, passing []string) {
 	queues, issues := map[string]bool{}, map[string]bool{}
 	for _, c := range a.Cells {
@@ -83,12 +82,12 @@ func issuers(a *iotrace.Account) (only *iotrace.Account, passing []string) {
 		issues[c.Device] = issues[c.Device] || c.Intervals[iotrace.D2C] != nil
 	}
 	passes := func(name string) bool { return queues[name] && !issues[name] }
-	some := slices.ContainsFunc(a.Devices, func(d iotrace.Device) bool { return issues[d.Name] })
-	if !some || !slices.ContainsFunc(a.Devices, func(d iotrace.Device) bool {
+	anyIssues := slices.ContainsFunc(a.Devices, func(d iotrace.Device) bool { return issues[d.Name] })
+	if !anyIssues || !slices.ContainsFunc(a.Devices, func(d iotrace.Device) bool {
 		return issues[d.Name] && d.Remaps > 0 ||
 			d.NQN != ""
 	}) {
-		return a, nil // nobody got anything from another
+		return a, nil // no device passes requests on
 	}
 	only = &iotrace.Account{}
 	for _, d := range a.Devices {
@@ -108,34 +107,34 @@ func issuers(a *iotrace.Account) (only *iotrace.Account, passing []string) {
 
 // rowsBy sums the cells of an account up by a dimension: by device all of
 // them, otherwise those of issuers.
-func rowsBy(a *iotrace.Account, by Dimension) []row {
-	if by != ByDevice {
+func rowsBy(a *iotrace.Account, dimension Dimension) []row {
+	if dimension != ByDevice {
 		a, _ = issuers(a)
 	}
 	var rows []row
 	for _, r := range a.By(map[Dimension]iotrace.Dimension{
 		total: iotrace.Total, ByDevice: iotrace.ByDevice, ByOp: iotrace.ByOp, BySize: iotrace.BySize,
 		ByProcess: iotrace.ByOwner,
-	}[by]) {
+	}[dimension]) {
 		if r.Key.Owner.Kernel {
 			r.Label += " (kernel)" // and nothing tells for whom
 		}
-		rows = append(rows, row{r, by})
+		rows = append(rows, row{r, dimension})
 	}
 	return rows
 }
 
-// deviceOps sums them up by device and operation together.
+// deviceOps sums the cells of an account up by device and operation together.
 func deviceOps(a *iotrace.Account) []row {
 	var rows []row
 	for _, device := range a.By(iotrace.ByDevice) {
-		own := &iotrace.Account{}
+		account := &iotrace.Account{}
 		for _, c := range a.Cells {
 			if c.Device == device.Key.Device {
-				own.Cells = append(own.Cells, c)
+				account.Cells = append(account.Cells, c)
 			}
 		}
-		for _, r := range own.By(iotrace.ByOp) {
+		for _, r := range account.By(iotrace.ByOp) {
 			r.Label = device.Label + " " + r.Label
 			rows = append(rows, row{r, ByDevice})
 		}
@@ -220,8 +219,8 @@ func partsOf(r row) []part {
 // known reports which of a device's counts are known. What was not recorded is
 // 0 in an account.
 type known struct {
-	depth      bool // completions were seen, which make it less again
-	most       bool // events were, and not only their sums
+	depth      bool // completions were seen: without them depth only grows
+	maxDepth   bool // events were, and not only their sums
 	sequential bool // all issues were
 	stages     bool // all that lies between Q and D was: plugs, and what is sequential
 }
@@ -229,7 +228,7 @@ type known struct {
 func knownOf(a *iotrace.Account, d iotrace.Device) known {
 	depth := (d.Requests > 0 || d.Unfinished == 0) && d.Knows(iotrace.QuantityDepth)
 	return known{
-		depth: depth, most: depth && d.Knows(iotrace.QuantityMaxDepth) && (d.MaxDepth > 0 || d.Depth == 0),
+		depth: depth, maxDepth: depth && d.Knows(iotrace.QuantityMaxDepth) && (d.MaxDepth > 0 || d.Depth == 0),
 		sequential: d.Knows(iotrace.QuantitySequential),
 		stages: d.Sequential > 0 || d.Plugs > 0 || d.Unplugs > 0 ||
 			slices.ContainsFunc(a.Cells, func(c iotrace.Cell) bool {

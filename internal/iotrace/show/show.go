@@ -12,11 +12,11 @@ import (
 	"plimsoll/internal/units"
 )
 
-// Sections returns what a trace tells: what it lacks, what a target was asked for, how the time from Q to C is shared,
+// Sections returns what a trace shows: what it lacks, what a target was asked for, how the time from Q to C is shared,
 // percentiles, what devices did over time and in all, and all intervals by the dimensions that are asked for.
-func Sections(a *iotrace.Account, by ...Dimension) (all []*section.Section) {
+func Sections(a *iotrace.Account, selected ...Dimension) (all []*section.Section) {
 	all = append(all, lacks(a), target(a), shares(a), percentiles(a), overTime(a), devices(a))
-	for i, d := range by {
+	for i, d := range selected {
 		all = append(all, allIntervals(a, d, i == 0))
 	}
 	return slices.DeleteFunc(all, func(s *section.Section) bool { return s == nil })
@@ -41,8 +41,8 @@ func lacks(a *iotrace.Account) *section.Section {
 // mostKeys is how many keys of a dimension are shown for people.
 const mostKeys = 24
 
-// more says how many keys are not shown; "" for none.
-func more(rows []row) string {
+// omittedNote returns how many keys are not shown; "" for none.
+func omittedNote(rows []row) string {
 	if len(rows) <= mostKeys {
 		return ""
 	}
@@ -56,9 +56,9 @@ var words = map[Dimension]string{ByDevice: "device", ByOp: "operation", BySize: 
 // shares is how the time from Q to C is shared, for each key of each dimension.
 func shares(a *iotrace.Account) *section.Section {
 	s := &section.Section{Title: "Time from queue to completion"}
-	of := deviceOps(a)
-	for _, f := range []section.Figure{partsFigure("by device and operation", of, false),
-		partsFigure("by device and operation", of, true), partsFigure("by size", rowsBy(a, BySize), false),
+	rows := deviceOps(a)
+	for _, f := range []section.Figure{partsFigure("by device and operation", rows, false),
+		partsFigure("by device and operation", rows, true), partsFigure("by size", rowsBy(a, BySize), false),
 		partsFigure("by process or container", rowsBy(a, ByProcess), false)} {
 		if len(f.Series) > 0 {
 			s.Figures = append(s.Figures, f)
@@ -86,11 +86,11 @@ func shares(a *iotrace.Account) *section.Section {
 	return s
 }
 
-// sharesTable has a row for each key of a dimension. It adds to drawn which parts there are.
-func sharesTable(rows []row, by Dimension, drawn map[string]bool) section.Table {
-	table := section.Table{Caption: "by " + words[by], Summary: "The numbers by " + words[by],
+// sharesTable returns a table with a row for each key of a dimension. It adds the rows' parts to drawn.
+func sharesTable(rows []row, dimension Dimension, drawn map[string]bool) section.Table {
+	table := section.Table{Caption: "by " + words[dimension], Summary: "The numbers by " + words[dimension],
 		Columns: []section.Column{
-			{Head: string(by), Text: true}, {Head: "requests"}, {Head: "bytes", Drop: 2}, {Head: "Q2C mean"},
+			{Head: string(dimension), Text: true}, {Head: "requests"}, {Head: "bytes", Drop: 2}, {Head: "Q2C mean"},
 			{Head: "Q2C p99", Drop: 4}, {Head: "D2C mean", Drop: 3}, {Head: "D2C p99", Drop: 1},
 			{Head: "parts of Q2C", Text: true, Drop: 5},
 		}}
@@ -105,7 +105,7 @@ func sharesTable(rows []row, by Dimension, drawn map[string]bool) section.Table 
 			section.Text(units.DecimalBytes(r.Bytes)), mean(q2c), percentileCell(q2c, 99), mean(d2c), percentileCell(d2c, 99),
 			partsBar(parts)}})
 	}
-	if text := more(rows); text != "" {
+	if text := omittedNote(rows); text != "" {
 		table.Rows = append(table.Rows, section.Row{Words: text})
 	}
 	return table
@@ -159,13 +159,13 @@ func partsBar(parts []part) section.Cell {
 }
 
 // allIntervals is a table of all intervals of each key of a dimension. The first of several explains them.
-func allIntervals(a *iotrace.Account, by Dimension, first bool) *section.Section {
-	rows := rowsBy(a, by)
+func allIntervals(a *iotrace.Account, dimension Dimension, first bool) *section.Section {
+	rows := rowsBy(a, dimension)
 	if len(rows) == 0 {
 		return nil
 	}
-	s := &section.Section{Title: "Intervals by " + words[by]}
-	table := section.Table{Caption: "all of each", Folded: by != ByDevice, Columns: []section.Column{
+	s := &section.Section{Title: "Intervals by " + words[dimension]}
+	table := section.Table{Caption: "all of each", Folded: dimension != ByDevice, Columns: []section.Column{
 		{Head: "interval", Text: true}, {Head: "count"}, {Head: "min", Drop: 4}, {Head: "mean"}, {Head: "max", Drop: 6},
 		{Head: "stddev", Drop: 2}, {Head: "p50"}, {Head: "p90", Drop: 1}, {Head: "p99"}, {Head: "p99.9", Drop: 3},
 		{Head: "of Q2C", Drop: 5},
@@ -186,7 +186,7 @@ func allIntervals(a *iotrace.Account, by Dimension, first bool) *section.Section
 	for _, r := range rows[:min(len(rows), mostKeys)] {
 		table.Rows = append(table.Rows, intervalRows(r)...)
 	}
-	if text := more(rows); text != "" {
+	if text := omittedNote(rows); text != "" {
 		table.Rows = append(table.Rows, section.Row{Words: text})
 	}
 	if len(rows) > 1 {
@@ -216,7 +216,7 @@ func together(a *iotrace.Account) (remarks []section.Remark) {
 
 // intervalRows are a row of words on a key, and one for each of its intervals.
 func intervalRows(r row) []section.Row {
-	all := []section.Row{{Strong: true,
+	rows := []section.Row{{Strong: true,
 		Words: fmt.Sprintf("%s: %s requests, %s", r.Label, grouped(r.Requests), units.DecimalBytes(r.Bytes))}}
 	parts := partsOf(r)
 	share := func(name string) section.Cell {
@@ -232,7 +232,7 @@ func intervalRows(r row) []section.Row {
 		if d == nil {
 			continue
 		}
-		all = append(all, section.Row{Cells: []section.Cell{
+		rows = append(rows, section.Row{Cells: []section.Cell{
 			section.Text(i.String()), count(d.Count), span(float64(d.MinNS)), mean(d), span(float64(d.MaxNS)),
 			span(d.StddevNS()), percentileCell(d, 50), percentileCell(d, 90), percentileCell(d, 99), percentileCell(d, 99.9),
 			share(i.String()),
@@ -242,11 +242,11 @@ func intervalRows(r row) []section.Row {
 		if p.Name == directPart || p.Name == restPart { // no interval has a row for it
 			cells := make([]section.Cell, 11)
 			cells[0], cells[3], cells[10] = section.Text(p.Name), span(p.MeanNS), share(p.Name)
-			all = append(all, section.Row{Cells: cells})
+			rows = append(rows, section.Row{Cells: cells})
 		}
 	}
-	if len(all) == 1 {
-		all = append(all, section.Row{Words: "  no interval is known"})
+	if len(rows) == 1 {
+		rows = append(rows, section.Row{Words: "  no interval is known"})
 	}
-	return all
+	return rows
 }

@@ -99,7 +99,7 @@ func TestIsDeterministic(t *testing.T) {
 // The parts of Q2C are all of it, however few of them are known.
 func TestPartsAreTheWhole(t *testing.T) {
 	sample := sumOf(synthetic.Account())
-	without := func(r row, gone ...iotrace.Interval) row {
+	drop := func(r row, gone ...iotrace.Interval) row {
 		for _, i := range gone {
 			r.Intervals[i] = nil
 		}
@@ -127,10 +127,10 @@ func TestPartsAreTheWhole(t *testing.T) {
 		"with nobody's flush": {sumOf(flushed), []string{"Q2G", "G2I", "Q2M", "I2D", "M2D", "D2C"}},
 		"with merges":         {sample, []string{"Q2G", "G2I", "Q2M", "I2D", "M2D", "D2C"}},
 		"the driver is seen":  {sumOf(synthetic.NVMe()), []string{"Q2D", "D2N", "N2C"}},
-		"D is not seen": {without(sumOf(synthetic.NVMe()), iotrace.D2N, iotrace.N2C, iotrace.D2C, iotrace.Q2D),
+		"D is not seen": {drop(sumOf(synthetic.NVMe()), iotrace.D2N, iotrace.N2C, iotrace.D2C, iotrace.Q2D),
 			[]string{"rest"}},
-		"I is not seen": {without(sample, iotrace.G2I, iotrace.I2D), []string{"Q2G", "Q2M", "M2D", "G2D", "D2C"}},
-		"Q is not seen": {without(sample, iotrace.Q2C), nil},
+		"I is not seen": {drop(sample, iotrace.G2I, iotrace.I2D), []string{"Q2G", "Q2M", "M2D", "G2D", "D2C"}},
+		"Q is not seen": {drop(sample, iotrace.Q2C), nil},
 		"nothing":       {row{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestOfATargetCountsOnce(t *testing.T) {
 	}
 	var b bytes.Buffer
 	must(t, JSON(&b, a))
-	var told struct {
+	var document struct {
 		Target []struct {
 			Device, Key string
 			NSID        uint32
@@ -196,9 +196,9 @@ func TestOfATargetCountsOnce(t *testing.T) {
 			Parts       []any
 		}
 	}
-	must(t, json.Unmarshal(b.Bytes(), &told))
+	must(t, json.Unmarshal(b.Bytes(), &document))
 	var is []string
-	for _, e := range told.Target {
+	for _, e := range document.Target {
 		is = append(is, fmt.Sprint(e.Device, e.NSID, e.Key, e.Requests, len(e.Intervals), len(e.Parts)))
 	}
 	if want := []string{"nvmet:nvme0n11read4000 3 0", "nvmet:nvme0n11write1000 3 0",
@@ -237,11 +237,11 @@ func TestTerminalBearsAnything(t *testing.T) {
 	bad.Devices[0].Depth, bad.Devices[0].Sequential = math.NaN(), math.Inf(1)
 	for name, a := range map[string]*iotrace.Account{"bad": bad, "nothing": {},
 		"no cells": {Recorder: "BPF", Devices: []iotrace.Device{{Name: "vda"}}}} {
-		for _, by := range Dimensions {
+		for _, dimension := range Dimensions {
 			for _, width := range []int{0, 40, 80, 200} {
-				out := printed(t, a, width, by)
+				out := printed(t, a, width, dimension)
 				if strings.Contains(out, "\x1b") || strings.Contains(out, "NaN") || strings.Contains(out, "Inf") {
-					t.Errorf("%s, %d columns, by %s:\n%s", name, width, by, out)
+					t.Errorf("%s, %d columns, by %s:\n%s", name, width, dimension, out)
 				}
 			}
 			var b bytes.Buffer
@@ -381,12 +381,12 @@ func TestWithheldIsLeftOut(t *testing.T) {
 	a.Missing = []string{d.Name + ": its depth is left out"}
 	var b bytes.Buffer
 	must(t, JSON(&b, a))
-	var told struct {
+	var document struct {
 		MissingCPUs []int `json:"missing_cpus"`
 		Devices     []map[string]any
 	}
-	must(t, json.Unmarshal(b.Bytes(), &told))
-	first, second := told.Devices[0], told.Devices[1]
+	must(t, json.Unmarshal(b.Bytes(), &document))
+	first, second := document.Devices[0], document.Devices[1]
 	for _, key := range []string{"depth", "max_depth", "sequential"} {
 		if _, has := first[key]; has {
 			t.Errorf("%s is shown: %v", key, first[key])
@@ -395,14 +395,14 @@ func TestWithheldIsLeftOut(t *testing.T) {
 			t.Errorf("%s of the other device is not shown", key)
 		}
 	}
-	if first["retired"] != 312.0 || len(first["withheld"].([]any)) != 4 || len(told.MissingCPUs) != 1 {
-		t.Errorf("%v, CPUs %v", first, told.MissingCPUs)
+	if first["retired"] != 312.0 || len(first["withheld"].([]any)) != 4 || len(document.MissingCPUs) != 1 {
+		t.Errorf("%v, CPUs %v", first, document.MissingCPUs)
 	}
 	if strings.Contains(b.String()[:strings.Index(b.String(), `"majmin"`)+2000], `"depth": 23.4`) {
 		t.Error("its depth is shown")
 	}
 	known := knownOf(a, *d)
-	if known.depth || known.most || known.sequential {
+	if known.depth || known.maxDepth || known.sequential {
 		t.Errorf("text and page show %+v", known)
 	}
 	for _, f := range overTime(a).Figures {

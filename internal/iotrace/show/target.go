@@ -9,33 +9,33 @@ type exported struct {
 	row
 }
 
-// exports gives what a target's namespaces were asked for, by operation.
-func exports(a *iotrace.Account) (all []exported) {
+// exports returns the requests to a target's namespaces, by operation.
+func exports(a *iotrace.Account) (rows []exported) {
 	for _, d := range a.Devices {
 		if d.NQN == "" {
 			continue
 		}
-		own := &iotrace.Account{}
+		account := &iotrace.Account{}
 		for _, c := range a.Cells {
 			if c.Device == d.Name {
-				own.Cells = append(own.Cells, c)
+				account.Cells = append(account.Cells, c)
 			}
 		}
-		for _, r := range own.By(iotrace.ByOp) {
-			all = append(all, exported{d, row{r, ByOp}})
+		for _, r := range account.By(iotrace.ByOp) {
+			rows = append(rows, exported{d, row{r, ByOp}})
 		}
 	}
-	return all
+	return rows
 }
 
-// of is what an interval takes of the mean T; not known for any request that
-// was not passed on to a device.
-func (e exported) of(i iotrace.Interval) (ns float64, known bool) {
-	d, all := e.dist(i), e.dist(iotrace.T)
-	if d == nil || all == nil {
+// share returns the part of the mean T that an interval takes. It is unknown if no request was passed on to a
+// device.
+func (e exported) share(i iotrace.Interval) (ns float64, known bool) {
+	d, whole := e.dist(i), e.dist(iotrace.T)
+	if d == nil || whole == nil {
 		return 0, false
 	}
-	return float64(d.SumNS) / float64(all.Count), true
+	return float64(d.SumNS) / float64(whole.Count), true
 }
 
 // exportDocument is an operation of a namespace in JSON.

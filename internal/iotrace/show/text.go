@@ -18,9 +18,9 @@ func Meta(a *iotrace.Account) []string {
 	for _, d := range a.Devices {
 		names = append(names, d.Name)
 	}
-	const most = 6
-	if len(names) > most {
-		names = append(names[:most:most], fmt.Sprintf("%d more", len(names)-most))
+	const limit = 6
+	if len(names) > limit {
+		names = append(names[:limit:limit], fmt.Sprintf("%d more", len(names)-limit))
 	}
 	requests, bytes := requestsOf(a)
 	devices := "no device"
@@ -91,8 +91,8 @@ func percentileCell(d *iotrace.Dist, p float64) section.Cell {
 	return span(float64(percentilesOf(d, p)[0]))
 }
 
-// where returns a cell of what is known, and one of nothing for what is not.
-func where(known bool, c section.Cell) section.Cell {
+// cellIf returns the cell if its value is known, and an empty one otherwise.
+func cellIf(known bool, c section.Cell) section.Cell {
 	if !known {
 		return section.Cell{}
 	}

@@ -11,18 +11,18 @@ import (
 
 // endless is a reader that repeats a text.
 type endless struct {
-	block []byte
-	times int
-	at    int
+	block  []byte
+	times  int
+	offset int
 }
 
 func (e *endless) Read(p []byte) (int, error) {
 	if e.times == 0 {
 		return 0, io.EOF
 	}
-	n := copy(p, e.block[e.at:])
-	if e.at += n; e.at == len(e.block) {
-		e.at, e.times = 0, e.times-1
+	n := copy(p, e.block[e.offset:])
+	if e.offset += n; e.offset == len(e.block) {
+		e.offset, e.times = 0, e.times-1
 	}
 	return n, nil
 }
@@ -38,11 +38,11 @@ func TestAttackArchiveWithoutEnd(t *testing.T) {
 		"more than the":     &endless{block: entry, times: mostEntries + 1},
 		"a name of 2005 by": bytes.NewReader(deep),
 	} {
-		into := t.TempDir()
-		if _, err := Extract(sent, "runs", into, 1<<20); err == nil || !strings.Contains(err.Error(), says) {
+		target := t.TempDir()
+		if _, err := Extract(sent, "runs", target, 1<<20); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
-		if _, err := os.Stat(filepath.Join(into, "runs/d/d/d")); err == nil {
+		if _, err := os.Stat(filepath.Join(target, "runs/d/d/d")); err == nil {
 			t.Errorf("%s: it was made", says)
 		}
 	}

@@ -21,10 +21,10 @@ const (
 	mostBehind  = 1 << 20 // bytes behind its end, where tar fills up its last block
 )
 
-// Extract unpacks those entries of the directory name that into lacks, and returns their names, below into. A hostile
-// archive can neither write outside of into, nor more than most bytes of files in all.
-func Extract(archive io.Reader, name, into string, most int64) ([]string, error) {
-	root, err := os.OpenRoot(into)
+// Extract unpacks those entries of the directory name that target lacks, and returns their names, below target. A
+// hostile archive can neither write outside of target, nor more than limit bytes of files in all.
+func Extract(archive io.Reader, name, target string, limit int64) ([]string, error) {
+	root, err := os.OpenRoot(target)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func Extract(archive io.Reader, name, into string, most int64) ([]string, error)
 			return brought, fmt.Errorf("the archive has a name of %d bytes, and at most %d are taken", len(h.Name), longestPath)
 		}
 		path := filepath.Clean(h.Name)
-		below, ok := strings.CutPrefix(path, name+"/")
+		relative, ok := strings.CutPrefix(path, name+"/")
 		if path == name {
 			if err := root.MkdirAll(name, 0o755); err != nil {
 				return brought, err
@@ -56,7 +56,7 @@ func Extract(archive io.Reader, name, into string, most int64) ([]string, error)
 		if !ok {
 			continue
 		}
-		first, _, _ := strings.Cut(below, "/")
+		first, _, _ := strings.Cut(relative, "/")
 		if _, seen := take[first]; !seen {
 			_, err := root.Lstat(filepath.Join(name, first))
 			if take[first] = errors.Is(err, fs.ErrNotExist); take[first] {
@@ -66,7 +66,7 @@ func Extract(archive io.Reader, name, into string, most int64) ([]string, error)
 		if !take[first] {
 			continue
 		}
-		if most -= h.Size; most < 0 {
+		if limit -= h.Size; limit < 0 {
 			return brought, fmt.Errorf("the archive holds more than is taken: %s is left out, and what is behind it", path)
 		}
 		if err := place(root, path, h, entries); err != nil {
@@ -112,7 +112,7 @@ func Pack(w io.Writer, paths ...string) error {
 		if err != nil {
 			return err
 		}
-		err = filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
+		err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
@@ -124,13 +124,13 @@ func Pack(w io.Writer, paths ...string) error {
 			if err != nil {
 				return err
 			}
-			if h.Name, err = filepath.Rel(filepath.Dir(path), at); err != nil {
+			if h.Name, err = filepath.Rel(filepath.Dir(path), name); err != nil {
 				return err
 			}
 			if err := out.WriteHeader(h); err != nil || info.IsDir() {
 				return err
 			}
-			f, err := inputfile.Open(at)
+			f, err := inputfile.Open(name)
 			if err != nil {
 				return err
 			}

@@ -38,20 +38,20 @@ func folder(name string) tar.Header {
 func file(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644} }
 
 func TestExtractTakesWhatIsNotThere(t *testing.T) {
-	into := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(into, "runs/old"), 0o755); err != nil {
+	target := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(target, "runs/old"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	brought, err := Extract(archive(t, folder("runs/"), folder("runs/old/"), file("runs/old/a"), folder("runs/new/"),
-		file("runs/new/b"), file("elsewhere")), "runs", into, 1<<20)
+		file("runs/new/b"), file("elsewhere")), "runs", target, 1<<20)
 	if err != nil || len(brought) != 1 || brought[0] != "runs/new" {
 		t.Fatalf("%v, %v", brought, err)
 	}
-	if text, err := os.ReadFile(filepath.Join(into, "runs/new/b")); err != nil || string(text) != "runs/new/b" {
+	if text, err := os.ReadFile(filepath.Join(target, "runs/new/b")); err != nil || string(text) != "runs/new/b" {
 		t.Errorf("%s, %v", text, err)
 	}
 	for _, name := range []string{"runs/old/a", "elsewhere"} {
-		if _, err := os.Stat(filepath.Join(into, name)); err == nil {
+		if _, err := os.Stat(filepath.Join(target, name)); err == nil {
 			t.Errorf("%s was taken", name)
 		}
 	}
@@ -60,25 +60,25 @@ func TestExtractTakesWhatIsNotThere(t *testing.T) {
 // A guest is not trusted with the host's files.
 func TestExtractStaysInside(t *testing.T) {
 	outer := t.TempDir()
-	into := filepath.Join(outer, "in")
-	if err := os.Mkdir(into, 0o755); err != nil {
+	target := filepath.Join(outer, "in")
+	if err := os.Mkdir(target, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	link := tar.Header{Name: "runs/x/link", Typeflag: tar.TypeSymlink, Linkname: ".."}
 	_, _ = Extract(archive(t, folder("runs/"), folder("runs/x/"), link, file("runs/x/link/../../../../escaped"),
-		file("runs/../../escaped"), file("/escaped"), file("../escaped")), "runs", into, 1<<20)
+		file("runs/../../escaped"), file("/escaped"), file("../escaped")), "runs", target, 1<<20)
 	entries, err := os.ReadDir(outer)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v", entries, err)
 	}
-	if _, err := os.Lstat(filepath.Join(into, "runs/x/link")); err == nil {
+	if _, err := os.Lstat(filepath.Join(target, "runs/x/link")); err == nil {
 		t.Error("a link was made")
 	}
 	// A link that is there already leads nowhere.
-	if err := os.Symlink(outer, filepath.Join(into, "out")); err != nil {
+	if err := os.Symlink(outer, filepath.Join(target, "out")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Extract(archive(t, folder("out/"), folder("out/y/"), file("out/y/z")), "out", into, 1<<20); err == nil {
+	if _, err := Extract(archive(t, folder("out/"), folder("out/y/"), file("out/y/z")), "out", target, 1<<20); err == nil {
 		t.Error("a link out of the directory was followed")
 	}
 	if _, err := os.Stat(filepath.Join(outer, "y")); err == nil {
@@ -99,23 +99,23 @@ func TestPackAndExtract(t *testing.T) {
 	if err := Pack(&b, filepath.Join(dir, "jobs")); err != nil {
 		t.Fatal(err)
 	}
-	into := t.TempDir()
-	if _, err := Extract(&b, "jobs", into, 1<<20); err != nil {
+	target := t.TempDir()
+	if _, err := Extract(&b, "jobs", target, 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(filepath.Join(into, "jobs/deep/a.fio")); err != nil || string(text) != "[a]" {
+	if text, err := os.ReadFile(filepath.Join(target, "jobs/deep/a.fio")); err != nil || string(text) != "[a]" {
 		t.Errorf("%s, %v", text, err)
 	}
 }
 
 // Whoever sends without end fills no disk.
 func TestExtractTakesNoMoreThanAskedFor(t *testing.T) {
-	into := t.TempDir()
-	brought, err := Extract(archive(t, folder("runs/"), file("runs/a"), file("runs/b")), "runs", into, 10)
+	target := t.TempDir()
+	brought, err := Extract(archive(t, folder("runs/"), file("runs/a"), file("runs/b")), "runs", target, 10)
 	if err == nil || !strings.Contains(err.Error(), "runs/b is left out") {
 		t.Errorf("%v, %v", brought, err)
 	}
-	if _, err := os.Stat(filepath.Join(into, "runs/b")); err == nil {
+	if _, err := os.Stat(filepath.Join(target, "runs/b")); err == nil {
 		t.Error("it was written")
 	}
 }

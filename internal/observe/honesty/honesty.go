@@ -25,7 +25,7 @@ const flushedShare = 0.01
 // bottom is the Role of a device that holds the bytes.
 const bottom = "bottom"
 
-// Judge checks what fio said against what the devices counted while it ran.
+// Judge checks fio's counts against those of the devices while fio ran.
 // measured is the share of that time that fio's numbers cover: runtime /
 // (ramp + runtime).
 //
@@ -47,20 +47,20 @@ func Judge(m result.Measurement, counted []result.DeviceCounter, measured float6
 		h.Reason = "fio completed no I/O"
 		return h
 	}
-	told := []string{fmt.Sprintf("fio issued %d reads and %d writes", m.Operation(result.Read).Count,
+	facts := []string{fmt.Sprintf("fio issued %d reads and %d writes", m.Operation(result.Read).Count,
 		m.Operation(result.Write).Count)}
 	for i := range counted {
 		c := &counted[i]
 		c.PerIO = float64(c.Reads+c.Writes) * measured / ios
-		told = append(told, fmt.Sprintf("%s counted %d reads and %d writes", c.Device.Name, c.Reads, c.Writes))
+		facts = append(facts, fmt.Sprintf("%s counted %d reads and %d writes", c.Device.Name, c.Reads, c.Writes))
 	}
 	served := least(counted)
 	switch {
 	case len(counted) == 0:
-		told = append(told, "no device holds the bytes")
+		facts = append(facts, "no device holds the bytes")
 	case !reachBottom(counted):
 		served = result.DeviceCounter{}
-		told = append(told, "the file under "+counted[len(counted)-1].Device.Name+" lies in memory")
+		facts = append(facts, "the file under "+counted[len(counted)-1].Device.Name+" lies in memory")
 	}
 	// A direction that fio did not use is somebody else's, or metadata.
 	h.Source = result.SourceDevice
@@ -83,11 +83,11 @@ func Judge(m result.Measurement, counted []result.DeviceCounter, measured float6
 	}
 	if cache := answersWrites(counted, m.Operation(result.Write).Count); cache != "" {
 		h.Source = result.SourceMemory
-		told = append(told, cache+" has no direct I/O: a write is complete once it is in the page cache, and is "+
+		facts = append(facts, cache+" has no direct I/O: a write is complete once it is in the page cache, and is "+
 			"written back later")
 	}
 	ratio := sum / ios
-	h.Ratio, h.Reason = &ratio, strings.Join(told, "; ")
+	h.Ratio, h.Reason = &ratio, strings.Join(facts, "; ")
 	return h
 }
 
@@ -105,11 +105,11 @@ func Files(m result.Measurement, counted []result.DeviceCounter, measured float6
 }
 
 func behind(
-	source result.Source, who string, m result.Measurement, counted []result.DeviceCounter, measured float64,
+	source result.Source, subject string, m result.Measurement, counted []result.DeviceCounter, measured float64,
 ) result.Honesty {
 	h := result.Honesty{Source: source, Served: counted}
 	done := float64(m.IOs())
-	facts := []string{fmt.Sprintf("%s did %.0f operations", who, done)}
+	facts := []string{fmt.Sprintf("%s did %.0f operations", subject, done)}
 	for i := range counted {
 		c := &counted[i]
 		if done > 0 {

@@ -12,7 +12,7 @@ import (
 type counter struct {
 	name, role    string
 	reads, writes uint64
-	each          uint64 // bytes of each I/O
+	size          uint64 // bytes of each I/O
 }
 
 // cached makes the first device one that caches its file, and was flushed so
@@ -36,7 +36,7 @@ func chain(cs ...counter) []result.DeviceCounter {
 		}
 		out = append(out, result.DeviceCounter{
 			Device: result.Device{Name: c.name, Role: c.role, Depth: depth},
-			Reads:  c.reads, Writes: c.writes, ReadBytes: c.reads * c.each, WriteBytes: c.writes * c.each,
+			Reads:  c.reads, Writes: c.writes, ReadBytes: c.reads * c.size, WriteBytes: c.writes * c.size,
 		})
 	}
 	return out

@@ -70,8 +70,8 @@ func kernelThreads(proc string) (pids []string) {
 		return strings.Fields(string(b))
 	}
 	// Not all kernels have that list.
-	all, _ := filepath.Glob(filepath.Join(proc, "[0-9]*"))
-	for _, dir := range all {
+	dirs, _ := filepath.Glob(filepath.Join(proc, "[0-9]*"))
+	for _, dir := range dirs {
 		if f := statFields(dir); len(f) > 1 && f[1] == kthreadd {
 			pids = append(pids, filepath.Base(dir))
 		}

@@ -45,31 +45,29 @@ const (
 // than that. Those that copy on write write much more.
 var journals = []string{"ext2", "ext3", "ext4", "xfs"}
 
-// Share says who used the disk. What others did is a lower bound: where
-// something may be the stack's, or the file system's on its behalf, it is not
-// called theirs. ok is false when nothing can be told.
+// Share returns who used the disk. The others' part is a lower bound: I/O that may be the stack's, or the file system's
+// on its behalf, does not count as theirs. ok is false if nothing is known.
 func (u DiskUse) Share() (s result.DiskShare, ok bool) {
 	s = result.DiskShare{Device: u.Disk.Name, How: result.ByControlGroup, Own: u.Own, Others: u.Others, Names: u.Names}
 	s.All = u.Own.Add(u.Others).Add(u.Kernel)
 	nobodys := u.Kernel
 	if !u.Tallied {
 		if u.Disk.Alone {
-			return s, false // who reads it beside the stack cannot be told
+			return s, false // whether others read the disk is unknown
 		}
 		s.How, s.All, nobodys = result.ByCounters, u.Counted, u.Counted
 	}
 	if u.Disk.Alone {
 		return s, true // its file system is the stack's, and so is what the kernel does for it
 	}
-	// Some of what nobody asked for is what the stack's own devices passed on, or
-	// its processes wrote into the page cache.
-	own := u.Above
+	// Part of the kernel's I/O is what the stack's devices passed on, or its processes wrote into the page cache.
+	requested := u.Above
 	if len(u.Disk.Above) == 0 {
-		own = u.Asked
+		requested = u.Asked
 	}
-	unseen := own.Sub(u.Own)
+	unseen := requested.Sub(u.Own)
 	if !u.Tallied {
-		s.Own = least(own, s.All)
+		s.Own = least(requested, s.All)
 	}
 	late := nobodys.Sub(unseen).Sub(u.journal())
 	if u.Disk.Between != "" && !slices.Contains(journals, u.Disk.Between) {

@@ -16,12 +16,12 @@ func writes(n uint64) result.IOCount { return result.IOCount{Writes: n, WriteByt
 func TestWhoUsedADisk(t *testing.T) {
 	loop := []result.Device{{Name: "loop0"}}
 	vda := result.Device{Name: "vda"}
-	many := writes(100_000)
+	late := writes(100_000)
 	for _, c := range []struct {
-		name   string
-		use    DiskUse
-		others result.IOCount
-		how    string // "" for nothing that can be told
+		name       string
+		use        DiskUse
+		neighbours result.IOCount
+		how        string // "" for nothing that can be told
 	}{
 		{
 			name: "alone on it",
@@ -35,13 +35,13 @@ func TestWhoUsedADisk(t *testing.T) {
 				Disk: blockdev.Disk{Device: vda, Above: loop, Between: "ext4"}, Tallied: true, Own: reads(1000),
 				Others: reads(3000), Above: reads(1000),
 			},
-			others: reads(3000), how: result.ByControlGroup,
+			neighbours: reads(3000), how: result.ByControlGroup,
 		},
 		{
 			name: "an old kernel does not say for whom a loop device works",
 			use: DiskUse{Disk: blockdev.Disk{Device: vda, Above: loop, Between: "ext4"}, Tallied: true,
 				Kernel: reads(1000), Others: reads(50), Above: reads(1000)},
-			others: reads(50), how: result.ByControlGroup,
+			neighbours: reads(50), how: result.ByControlGroup,
 		},
 		{
 			name: "the journal of each flush is nobody's",
@@ -56,21 +56,21 @@ func TestWhoUsedADisk(t *testing.T) {
 			name: "what the kernel writes late for a neighbor, where it does not say for whom",
 			use: DiskUse{
 				Disk: blockdev.Disk{Device: vda, Above: loop, Between: "ext4"}, Seconds: 10, Tallied: true,
-				Own: writes(1000), Above: writes(1000), Kernel: many,
+				Own: writes(1000), Above: writes(1000), Kernel: late,
 			},
-			others: many.Sub(result.IOCount{Writes: 4 * 32, WriteBytes: 4 * 256 << 10}), how: result.ByControlGroup,
+			neighbours: late.Sub(result.IOCount{Writes: 4 * 32, WriteBytes: 4 * 256 << 10}), how: result.ByControlGroup,
 		},
 		{
 			name: "a file system that copies on write does not show so",
 			use: DiskUse{
 				Disk: blockdev.Disk{Device: vda, Above: loop, Between: "btrfs"}, Tallied: true, Own: writes(1000),
-				Above: writes(1000), Kernel: many,
+				Above: writes(1000), Kernel: late,
 			},
 			how: result.ByControlGroup,
 		},
 		{
 			name: "what the workload wrote into the page cache of a directory is its own",
-			use:  DiskUse{Disk: blockdev.Disk{Device: vda, Between: "ext4"}, Tallied: true, Asked: many, Kernel: many},
+			use:  DiskUse{Disk: blockdev.Disk{Device: vda, Between: "ext4"}, Tallied: true, Asked: late, Kernel: late},
 			how:  result.ByControlGroup,
 		},
 		{
@@ -79,25 +79,25 @@ func TestWhoUsedADisk(t *testing.T) {
 				Disk: blockdev.Disk{Device: vda, Between: "ext4"}, Tallied: true, Own: reads(1000), Asked: reads(1000),
 				Others: reads(10), Kernel: reads(7),
 			},
-			others: reads(17), how: result.ByControlGroup,
+			neighbours: reads(17), how: result.ByControlGroup,
 		},
 		{
 			name: "a drive of its own, and a log that the kernel writes",
 			use: DiskUse{Disk: blockdev.Disk{Device: vda, Alone: true}, Tallied: true, Own: writes(1000),
-				Kernel: many, Others: reads(8)},
-			others: reads(8), how: result.ByControlGroup,
+				Kernel: late, Others: reads(8)},
+			neighbours: reads(8), how: result.ByControlGroup,
 		},
 		{
 			name: "by counters, below a loop device",
 			use: DiskUse{Disk: blockdev.Disk{Device: vda, Above: loop, Between: "ext4"},
 				Counted: reads(5000).Add(writes(40)), Above: reads(2000)},
-			others: reads(3000), how: result.ByCounters,
+			neighbours: reads(3000), how: result.ByCounters,
 		},
 		{
 			name: "by counters, of a partition",
 			use: DiskUse{Disk: blockdev.Disk{Device: vda, Above: []result.Device{{Name: "vda2"}}},
 				Counted: writes(5000), Above: writes(2000)},
-			others: writes(3000), how: result.ByCounters,
+			neighbours: writes(3000), how: result.ByCounters,
 		},
 		{
 			name: "by counters, in a directory",
@@ -115,8 +115,8 @@ func TestWhoUsedADisk(t *testing.T) {
 				}
 				return
 			}
-			if got.How != c.how || got.Others != c.others {
-				t.Errorf("others did %+v (%s), want %+v (%s)", got.Others, got.How, c.others, c.how)
+			if got.How != c.how || got.Others != c.neighbours {
+				t.Errorf("others did %+v (%s), want %+v (%s)", got.Others, got.How, c.neighbours, c.how)
 			}
 		})
 	}

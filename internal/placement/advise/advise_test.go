@@ -26,7 +26,7 @@ import (
 )
 
 // every has all limits that forms can say, under names that break what does not quote them.
-var every = []Advice{
+var allLimits = []Advice{
 	{Name: "db", Class: "C", Cost: "Nothing.", Limits: result.Limits{CPUs: 1.5, CPUSet: "0-1", MemoryBytes: 805306368,
 		Read:  result.Rate{OperationsPerSecond: 300, BytesPerSecond: 50_000_000},
 		Write: result.Rate{OperationsPerSecond: 200, BytesPerSecond: 40_000_000}}},
@@ -36,10 +36,10 @@ var every = []Advice{
 
 var drive = Device{Path: "/dev/null", MajMin: "8:0"}
 
-func write(t testing.TB, form string, all []Advice, d Device) string {
+func write(t testing.TB, form string, advice []Advice, d Device) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Write(&out, form, all, d); err != nil {
+	if err := Write(&out, form, advice, d); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "\x1b") {
@@ -65,15 +65,15 @@ type services struct {
 
 func TestComposeIsReadBack(t *testing.T) {
 	var got services
-	d := yaml.NewDecoder(strings.NewReader(write(t, "compose", every, drive)))
+	d := yaml.NewDecoder(strings.NewReader(write(t, "compose", allLimits, drive)))
 	d.KnownFields(true)
 	if err := d.Decode(&got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Services) != len(every) {
+	if len(got.Services) != len(allLimits) {
 		t.Fatalf("%d services", len(got.Services))
 	}
-	for _, a := range every {
+	for _, a := range allLimits {
 		s := got.Services[a.Name]
 		rate := func(key string) int64 {
 			for _, r := range s.Blkio[key] {
@@ -93,8 +93,8 @@ func TestComposeIsReadBack(t *testing.T) {
 }
 
 func TestKubernetesIsReadBack(t *testing.T) {
-	d := yaml.NewDecoder(strings.NewReader(write(t, "kubernetes", every, Device{})))
-	for _, a := range every {
+	d := yaml.NewDecoder(strings.NewReader(write(t, "kubernetes", allLimits, Device{})))
+	for _, a := range allLimits {
 		var pod struct {
 			Metadata struct{ Annotations map[string]string }
 			Spec     struct {
@@ -125,7 +125,7 @@ func TestKubernetesIsReadBack(t *testing.T) {
 
 // systemd takes the settings, and no line of a name becomes one.
 func TestSystemdIsReadBack(t *testing.T) {
-	text := write(t, "systemd", every, drive)
+	text := write(t, "systemd", allLimits, drive)
 	var settings []string
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
@@ -156,7 +156,7 @@ func TestIOCostIsReadBack(t *testing.T) {
 	d := drive
 	d.Is = &modeltest.ThreeClasses().Drives[0]
 	var commands []string
-	for line := range strings.Lines(write(t, "io.cost", every, d)) {
+	for line := range strings.Lines(write(t, "io.cost", allLimits, d)) {
 		if !strings.HasPrefix(line, "#") {
 			commands = append(commands, strings.TrimSpace(line))
 		}
@@ -175,7 +175,7 @@ func TestIOCostIsReadBack(t *testing.T) {
 
 // A shell takes each name as one word.
 func TestDockerIsQuoted(t *testing.T) {
-	script := strings.ReplaceAll(write(t, "docker", every, drive), "docker run", "printf '%s\\n'")
+	script := strings.ReplaceAll(write(t, "docker", allLimits, drive), "docker run", "printf '%s\\n'")
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", script).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -224,7 +224,7 @@ func TestDockerIsReadBack(t *testing.T) {
 		return out
 	}
 	run("tar -C " + dir + " --files-from /dev/null -c | " + docker + " import - advised")
-	script := strings.ReplaceAll(write(t, "docker", every[:1], drive), "docker run", docker+" create --network none")
+	script := strings.ReplaceAll(write(t, "docker", allLimits[:1], drive), "docker run", docker+" create --network none")
 	run(strings.ReplaceAll(script, " IMAGE", " advised /program"))
 	var got []struct {
 		Config     struct{ Labels map[string]string }
@@ -243,7 +243,7 @@ func TestDockerIsReadBack(t *testing.T) {
 		Read: result.Rate{OperationsPerSecond: h.BlkioDeviceReadIOps[0].Rate, BytesPerSecond: h.BlkioDeviceReadBps[0].Rate},
 		Write: result.Rate{OperationsPerSecond: h.BlkioDeviceWriteIOps[0].Rate,
 			BytesPerSecond: h.BlkioDeviceWriteBps[0].Rate}}
-	if back != every[0].Limits || h.MemorySwap != h.Memory || got[0].Config.Labels["plimsoll.class"] != "C" {
+	if back != allLimits[0].Limits || h.MemorySwap != h.Memory || got[0].Config.Labels["plimsoll.class"] != "C" {
 		t.Errorf("%+v", got)
 	}
 	run(docker + " rm db")
@@ -260,7 +260,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"systemd", Device{Path: "/dev/sda 1\nUser=root"}, "without blanks"},
 		{"nomad", drive, "docker, compose, systemd, kubernetes, io.cost"},
 	} {
-		err := Write(&bytes.Buffer{}, c.form, every, c.device)
+		err := Write(&bytes.Buffer{}, c.form, allLimits, c.device)
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", c.form, err)
 		}
@@ -275,13 +275,13 @@ instances C disk x4 3300 3333 3267 3316.5 3283.5 reads=0.9 mean=1e+06 p99=6e+06 
 
 func TestOfRun(t *testing.T) {
 	run := runtest.Tell(t, policed)
-	all, err := OfRun(run)
+	advice, err := OfRun(run)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != 1 || !strings.HasSuffix(all[0].Name, "-mem") || all[0].Limits.MemoryBytes == 0 ||
-		!strings.Contains(all[0].Cost, "throughput 0.52 times that without, p99 1.50 times") {
-		t.Errorf("%+v", all)
+	if len(advice) != 1 || !strings.HasSuffix(advice[0].Name, "-mem") || advice[0].Limits.MemoryBytes == 0 ||
+		!strings.Contains(advice[0].Cost, "throughput 0.52 times that without, p99 1.50 times") {
+		t.Errorf("%+v", advice)
 	}
 	if _, err := OfRun(runtest.Density(false)); err == nil || !strings.Contains(err.Error(), "policies") {
 		t.Errorf("a run without limits: %v", err)
@@ -295,7 +295,7 @@ func TestOfModel(t *testing.T) {
 		Tenants: []model.Tenant{{Class: "reads", Count: 2, Think: -1}, {Class: "writes", Count: 1, Think: -1}},
 		Host:    model.Host{CPUs: 8, MemoryBytes: 8 << 30},
 	}
-	all, err := OfModel(m, ask)
+	advice, err := OfModel(m, ask)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func TestOfModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, a := range all {
+	for i, a := range advice {
 		ask.Tenants[i].Own = a.Limits
 		if a.Limits.None() || !strings.HasPrefix(a.Cost, "Predicted for ") {
 			t.Errorf("%+v", a)
@@ -313,9 +313,9 @@ func TestOfModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range all {
+	for i := range advice {
 		if with, without := held.Tenants[i].Rate.Value, free.Tenants[i].Rate.Value; with < 0.9*without {
-			t.Errorf("%s does %v of %v under %+v", all[i].Name, with, without, all[i].Limits)
+			t.Errorf("%s does %v of %v under %+v", advice[i].Name, with, without, advice[i].Limits)
 		}
 	}
 	if _, err := OfModel(m, model.Ask{Tenants: []model.Tenant{{Class: "nobody", Count: 1}}}); err == nil {
@@ -335,14 +335,14 @@ func TestOfPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := OfPlan(placement.Document{Plan: plan}, fleet, m)
+	advice, err := OfPlan(placement.Document{Plan: plan}, fleet, m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != 2 {
-		t.Fatalf("%+v", all)
+	if len(advice) != 2 {
+		t.Fatalf("%+v", advice)
 	}
-	for _, a := range all {
+	for _, a := range advice {
 		fleets := a.Limits == result.Limits{CPUs: 1, Read: result.Rate{OperationsPerSecond: 700}}
 		if fleets != (a.Name == "own") || !strings.Contains(a.Cost, "Planned on big: ") || a.Limits.None() {
 			t.Errorf("%+v", a)
@@ -350,5 +350,30 @@ func TestOfPlan(t *testing.T) {
 	}
 	if _, err := OfPlan(placement.Document{}, fleet, m); err == nil {
 		t.Error("no plan at all")
+	}
+}
+
+// A limit on reads that a container meets with its data in memory would keep it from starting with an empty cache.
+func TestReadsOfAColdStartAreNotLimited(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		reads  model.Miss
+		memory float64
+		limit  int64
+	}{
+		{"nearly all from memory", model.Miss{Floor: 0.01}, 1 << 30, 0},
+		{"half of the files in memory", model.Miss{Floor: 0.01, Scale: 1, Fits: 1 << 30, Shape: 1}, 1 << 29, 765},
+		{"all of them", model.Miss{Floor: 0.01, Scale: 1, Fits: 1 << 30, Shape: 1}, 1 << 30, 0},
+		{"direct I/O", model.Miss{Floor: 1}, 1 << 30, 1500},
+		{"no reads", model.Miss{}, 1 << 30, 0},
+	} {
+		f := &model.Fitted{Params: model.Params{Reads: c.reads}}
+		l, left := derive(f, 1000, c.memory)
+		if l.Read.OperationsPerSecond != c.limit {
+			t.Errorf("%s: %d reads/s, want %d", c.name, l.Read.OperationsPerSecond, c.limit)
+		}
+		if noReads := c.reads.Floor == 0 && c.reads.Scale == 0; (left == "") != (c.limit > 0 || noReads) {
+			t.Errorf("%s: left is %q", c.name, left)
+		}
 	}
 }

@@ -1,13 +1,13 @@
 package advise
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
 	"strings"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/host/iocost"
 	"plimsoll/internal/model"
 	"plimsoll/internal/printable"
@@ -38,7 +38,7 @@ var forms = []form{
 	{name: "io.cost", write: ioCost, takesNumber: true},
 }
 
-// Forms returns the names of all forms.
+// Forms returns the names of the forms.
 func Forms() (names []string) {
 	for _, f := range forms {
 		names = append(names, f.name)
@@ -47,53 +47,93 @@ func Forms() (names []string) {
 }
 
 // Write writes advice in a form, one of Forms.
-func Write(to io.Writer, name string, all []Advice, d Device) error {
-	for _, f := range forms {
-		if f.name != name {
+func Write(to io.Writer, name string, advice []Advice, device Device) error {
+	for _, form := range forms {
+		if form.name != name {
 			continue
 		}
-		if strings.ContainsAny(d.Path, " \t\n\r\"'\\") {
-			return fmt.Errorf("device %q: a path without blanks and quotes is needed", d.Path)
+		if strings.ContainsFunc(device.Path, func(r rune) bool { return !strings.ContainsRune(pathLetters, r) }) {
+			return fmt.Errorf("device %q: a path without blanks and quotes is needed, of letters, digits and /_-.:+@",
+				printable.Shorten(device.Path, mostName))
 		}
-		for _, a := range all {
-			limited := a.Limits.Read != (result.Rate{}) || a.Limits.Write != (result.Rate{})
-			if limited && (f.takesPath && d.Path == "" || f.takesNumber && d.MajMin == "") {
+		for _, entry := range advice {
+			if set := entry.Limits.CPUSet; set != "" && !field.IsProcessorSet(set) {
+				return fmt.Errorf("%q: %q is no list of processors, such as 0-3,8", printable.Shorten(entry.Name, mostName),
+					printable.Shorten(set, mostName))
+			}
+			limited := entry.Limits.Read != (result.Rate{}) || entry.Limits.Write != (result.Rate{})
+			if limited && (form.takesPath && device.Path == "" || form.takesNumber && device.MajMin == "") {
 				return fmt.Errorf("%s has limits on its drive: name that on the host where it will run, such as --device "+
-					"/dev/nvme0n1", printable.Line(a.Name))
+					"/dev/nvme0n1", printable.Line(entry.Name))
 			}
 		}
-		w := &writer{}
-		f.write(w, all, d)
-		_, err := io.WriteString(to, w.text.String())
+		out := &writer{}
+		form.write(out, bounded(advice), device)
+		_, err := io.WriteString(to, out.text.String())
 		return err
 	}
 	return fmt.Errorf("there is no form %q: there are %s", name, strings.Join(Forms(), ", "))
 }
 
-// writer writes lines.
+// pathLetters are those of the paths of devices, which no form quotes.
+const pathLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_-.:+@"
+
+// The longest name and the longest comment: a key of YAML has 1024 letters at most.
+const (
+	mostName    = 200
+	mostComment = 1000
+)
+
+// bounded returns advice whose names are no longer than forms take, and differ: they are keys.
+func bounded(advice []Advice) (out []Advice) {
+	taken := map[string]bool{}
+	for _, entry := range advice {
+		entry.Name, entry.Class = printable.Shorten(entry.Name, mostName), printable.Shorten(entry.Class, mostName)
+		name := entry.Name
+		for i := 2; taken[entry.Name]; i++ {
+			entry.Name = fmt.Sprintf("%s-%d", name, i)
+		}
+		taken[entry.Name] = true
+		out = append(out, entry)
+	}
+	return out
+}
+
+// writer writes lines. Texts of runs, plans and models reach a form through comment, yamlText and printable.Command
+// alone, and CPUSet, which Write checks; all else is numbers.
 type writer struct{ text strings.Builder }
 
 func (w *writer) line(format string, args ...any) {
 	fmt.Fprintf(&w.text, format+"\n", args...)
 }
 
-// about writes comments: what is advised for whom, what it costs, and what the form cannot say.
-func (w *writer) about(indent string, a Advice, cannot ...string) {
-	w.line("%s# %s: %s", indent, printable.Line(a.Name), printable.Line(a.Limits.String()))
-	if a.Cost != "" {
-		w.line("%s# %s", indent, printable.Line(a.Cost))
+// comment writes a comment, which is one line whatever is in the text. A backslash does not end it: to systemd, the
+// next line would belong to the same.
+func (w *writer) comment(indent, text string) {
+	text = strings.TrimRight(printable.Line(printable.Shorten(text, mostComment)), "\\ ")
+	w.line("%s# %s", indent, text)
+}
+
+// about writes comments: the container and its limits, what they cost, and the limits that the form has no words for.
+func (w *writer) about(indent string, advice Advice, cannot ...string) {
+	w.comment(indent, advice.Name+": "+advice.Limits.String())
+	if advice.Cost != "" {
+		w.comment(indent, advice.Cost)
 	}
-	if a.Limits.Pinned > 0 {
+	if advice.Left != "" {
+		w.comment(indent, advice.Left)
+	}
+	if advice.Limits.Pinned > 0 {
 		cannot = append(
 			cannot,
-			fmt.Sprintf("%d processors of its own: choose them, and keep the others away", a.Limits.Pinned),
+			fmt.Sprintf("%d processors of its own: choose them, and keep the others away", advice.Limits.Pinned),
 		)
 	}
-	if a.Limits.IO != (result.Rate{}) {
+	if advice.Limits.IO != (result.Rate{}) {
 		cannot = append(cannot, "one limit on reads and writes together")
 	}
 	for _, c := range cannot {
-		w.line("%s# not here: %s", indent, c)
+		w.comment(indent, "not here: "+c)
 	}
 }
 
@@ -103,184 +143,180 @@ type deviceLimit struct {
 	value                                 int64
 }
 
-func deviceLimits(l result.Limits) (all []deviceLimit) {
-	for _, d := range []deviceLimit{
-		{"--device-read-iops", "device_read_iops", "IOReadIOPSMax", "riops", "read-iops", l.Read.OperationsPerSecond},
-		{"--device-write-iops", "device_write_iops", "IOWriteIOPSMax", "wiops", "write-iops", l.Write.OperationsPerSecond},
-		{"--device-read-bps", "device_read_bps", "IOReadBandwidthMax", "rbps", "read-bandwidth", l.Read.BytesPerSecond},
-		{"--device-write-bps", "device_write_bps", "IOWriteBandwidthMax", "wbps", "write-bandwidth", l.Write.BytesPerSecond},
+func deviceLimits(limits result.Limits) (out []deviceLimit) {
+	for _, limit := range []deviceLimit{
+		{"--device-read-iops", "device_read_iops", "IOReadIOPSMax", "riops", "read-iops", limits.Read.OperationsPerSecond},
+		{"--device-write-iops", "device_write_iops", "IOWriteIOPSMax", "wiops", "write-iops",
+			limits.Write.OperationsPerSecond},
+		{"--device-read-bps", "device_read_bps", "IOReadBandwidthMax", "rbps", "read-bandwidth", limits.Read.BytesPerSecond},
+		{"--device-write-bps", "device_write_bps", "IOWriteBandwidthMax", "wbps", "write-bandwidth",
+			limits.Write.BytesPerSecond},
 	} {
-		if d.value > 0 {
-			all = append(all, d)
+		if limit.value > 0 {
+			out = append(out, limit)
 		}
 	}
-	return all
+	return out
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// quoted returns a string as JSON and YAML have it.
-func quoted(text string) string {
-	out, err := json.Marshal(strings.ToValidUTF8(text, "?"))
-	if err != nil {
-		return `""` // strings always are
-	}
-	return string(out)
-}
+// yamlText returns a string as YAML has it, between quotes: what Go escapes, YAML reads alike.
+func yamlText(text string) string { return strconv.Quote(strings.ToValidUTF8(text, "?")) }
 
 // docker writes a command line for each container.
-func docker(w *writer, all []Advice, d Device) {
-	for _, a := range all {
-		w.about("", a)
-		words := []string{"docker", "run", "--name", a.Name}
-		if a.Class != "" {
-			words = append(words, "--label", "plimsoll.class="+a.Class)
+func docker(out *writer, advice []Advice, device Device) {
+	for _, entry := range advice {
+		out.about("", entry)
+		words := []string{"docker", "run", "--name", entry.Name}
+		if entry.Class != "" {
+			words = append(words, "--label", "plimsoll.class="+entry.Class)
 		}
-		if a.Limits.CPUs > 0 {
-			words = append(words, "--cpus="+number(a.Limits.CPUs))
+		if entry.Limits.CPUs > 0 {
+			words = append(words, "--cpus="+number(entry.Limits.CPUs))
 		}
-		if a.Limits.CPUSet != "" {
-			words = append(words, "--cpuset-cpus="+a.Limits.CPUSet)
+		if entry.Limits.CPUSet != "" {
+			words = append(words, "--cpuset-cpus="+entry.Limits.CPUSet)
 		}
-		if m := strconv.FormatInt(a.Limits.MemoryBytes, 10); a.Limits.MemoryBytes > 0 {
+		if m := strconv.FormatInt(entry.Limits.MemoryBytes, 10); entry.Limits.MemoryBytes > 0 {
 			words = append(words, "--memory="+m, "--memory-swap="+m) // no swap on top
 		}
-		for _, l := range deviceLimits(a.Limits) {
-			words = append(words, fmt.Sprintf("%s=%s:%d", l.docker, d.Path, l.value))
+		for _, limit := range deviceLimits(entry.Limits) {
+			words = append(words, fmt.Sprintf("%s=%s:%d", limit.docker, device.Path, limit.value))
 		}
-		w.line("%s IMAGE", printable.Command(words...))
+		out.line("%s IMAGE", printable.Command(words...))
 	}
 }
 
 // compose writes a service for each container.
-func compose(w *writer, all []Advice, d Device) {
-	w.line("services:")
-	for _, a := range all {
-		w.line("  %s:", quoted(a.Name))
-		w.about("    ", a)
-		if a.Class != "" {
-			w.line("    labels:\n      plimsoll.class: %s", quoted(a.Class))
+func compose(out *writer, advice []Advice, device Device) {
+	out.line("services:")
+	for _, entry := range advice {
+		out.line("  %s:", yamlText(entry.Name))
+		out.about("    ", entry)
+		if entry.Class != "" {
+			out.line("    labels:\n      plimsoll.class: %s", yamlText(entry.Class))
 		}
-		if a.Limits.CPUs > 0 {
-			w.line("    cpus: %s", number(a.Limits.CPUs))
+		if entry.Limits.CPUs > 0 {
+			out.line("    cpus: %s", number(entry.Limits.CPUs))
 		}
-		if a.Limits.CPUSet != "" {
-			w.line("    cpuset: %s", quoted(a.Limits.CPUSet))
+		if entry.Limits.CPUSet != "" {
+			out.line("    cpuset: %s", yamlText(entry.Limits.CPUSet))
 		}
-		if a.Limits.MemoryBytes > 0 {
-			w.line("    mem_limit: %d\n    memswap_limit: %d", a.Limits.MemoryBytes, a.Limits.MemoryBytes)
+		if entry.Limits.MemoryBytes > 0 {
+			out.line("    mem_limit: %d\n    memswap_limit: %d", entry.Limits.MemoryBytes, entry.Limits.MemoryBytes)
 		}
-		limits := deviceLimits(a.Limits)
+		limits := deviceLimits(entry.Limits)
 		if len(limits) > 0 {
-			w.line("    blkio_config:")
+			out.line("    blkio_config:")
 		}
-		for _, l := range limits {
-			w.line("      %s:\n        - path: %s\n          rate: %d", l.compose, quoted(d.Path), l.value)
+		for _, limit := range limits {
+			out.line("      %s:\n        - path: %s\n          rate: %d", limit.compose, yamlText(device.Path), limit.value)
 		}
 	}
 }
 
 // systemd writes a file of a unit's settings for each container.
-func systemd(w *writer, all []Advice, d Device) {
-	for _, a := range all {
-		w.about("", a)
-		w.line("# /etc/systemd/system/UNIT.service.d/limits.conf")
-		w.line("[Service]")
-		if a.Limits.CPUs > 0 {
-			w.line("CPUQuota=%s%%", number(math.Round(10000*a.Limits.CPUs)/100))
+func systemd(out *writer, advice []Advice, device Device) {
+	for _, entry := range advice {
+		out.about("", entry)
+		out.line("# /etc/systemd/system/UNIT.service.d/limits.conf")
+		out.line("[Service]")
+		if entry.Limits.CPUs > 0 {
+			out.line("CPUQuota=%s%%", number(math.Round(10000*entry.Limits.CPUs)/100))
 		}
-		if a.Limits.CPUSet != "" {
-			w.line("AllowedCPUs=%s", a.Limits.CPUSet)
+		if entry.Limits.CPUSet != "" {
+			out.line("AllowedCPUs=%s", entry.Limits.CPUSet)
 		}
-		if a.Limits.MemoryBytes > 0 {
-			w.line("MemoryMax=%d\nMemorySwapMax=0", a.Limits.MemoryBytes)
+		if entry.Limits.MemoryBytes > 0 {
+			out.line("MemoryMax=%d\nMemorySwapMax=0", entry.Limits.MemoryBytes)
 		}
-		for _, l := range deviceLimits(a.Limits) {
-			w.line("%s=%s %d", l.systemd, d.Path, l.value)
+		for _, limit := range deviceLimits(entry.Limits) {
+			out.line("%s=%s %d", limit.systemd, device.Path, limit.value)
 		}
-		w.line("")
+		out.line("")
 	}
 }
 
 // kubernetes writes the annotations and limits of a pod for each container: docs/reference/kubernetes.md.
-func kubernetes(w *writer, all []Advice, _ Device) {
-	for _, a := range all {
+func kubernetes(out *writer, advice []Advice, _ Device) {
+	for _, entry := range advice {
 		var cannot []string
-		if a.Limits.CPUSet != "" {
-			cannot = append(cannot, "processors "+a.Limits.CPUSet+": kubelets choose them (cpuManagerPolicy static)")
+		if entry.Limits.CPUSet != "" {
+			cannot = append(cannot, "processors "+entry.Limits.CPUSet+": kubelets choose them (cpuManagerPolicy static)")
 		}
-		w.line("---")
-		w.about("", a, cannot...)
+		out.line("---")
+		out.about("", entry, cannot...)
 		var limits []string
-		for _, l := range deviceLimits(a.Limits) {
-			limits = append(limits, fmt.Sprintf("%s: %d", l.key, l.value))
-			if strings.HasSuffix(l.key, "bandwidth") {
+		for _, limit := range deviceLimits(entry.Limits) {
+			limits = append(limits, fmt.Sprintf("%s: %d", limit.key, limit.value))
+			if strings.HasSuffix(limit.key, "bandwidth") {
 				limits[len(limits)-1] += "B/s"
 			}
 		}
-		if a.Class != "" || len(limits) > 0 {
-			w.line("metadata:\n  annotations:")
+		if entry.Class != "" || len(limits) > 0 {
+			out.line("metadata:\n  annotations:")
 		}
-		if a.Class != "" {
-			w.line("    plimsoll.dev/class: %s", quoted(a.Class))
+		if entry.Class != "" {
+			out.line("    plimsoll.dev/class: %s", yamlText(entry.Class))
 		}
 		if len(limits) > 0 {
-			w.line("    plimsoll.dev/limits: %s", quoted(strings.Join(limits, ", ")))
+			out.line("    plimsoll.dev/limits: %s", yamlText(strings.Join(limits, ", ")))
 		}
-		if a.Limits.CPUs == 0 && a.Limits.MemoryBytes == 0 {
+		if entry.Limits.CPUs == 0 && entry.Limits.MemoryBytes == 0 {
 			continue
 		}
-		w.line("spec:\n  containers:\n    - name: %s\n      resources:\n        limits:", quoted(a.Name))
-		if a.Limits.CPUs > 0 {
-			w.line("          cpu: %s", quoted(number(a.Limits.CPUs)))
+		out.line("spec:\n  containers:\n    - name: %s\n      resources:\n        limits:", yamlText(entry.Name))
+		if entry.Limits.CPUs > 0 {
+			out.line("          cpu: %s", yamlText(number(entry.Limits.CPUs)))
 		}
-		if a.Limits.MemoryBytes > 0 {
-			w.line("          memory: %s", quoted(strconv.FormatInt(a.Limits.MemoryBytes, 10)))
+		if entry.Limits.MemoryBytes > 0 {
+			out.line("          memory: %s", yamlText(strconv.FormatInt(entry.Limits.MemoryBytes, 10)))
 		}
 	}
 }
 
 // ioCost writes the model of the drive for io.cost of control groups, version 2, and a weight for each container: its
 // share of what all of them may do. Weights cost nothing while the others leave the drive idle.
-func ioCost(w *writer, all []Advice, d Device) {
-	if d.Is == nil {
-		w.line("# no model of the drive: io.cost goes by its own guess. Fit a run of devices on it for one.")
+func ioCost(out *writer, advice []Advice, device Device) {
+	if device.Is == nil {
+		out.line("# no model of the drive: io.cost goes by its own guess. Fit a run of devices on it for one.")
 	} else {
-		r, wr := d.Is.Read, d.Is.Write
-		w.line("# %s, as measured; sequential I/O counts as random I/O.", printable.Line(d.Is.Name))
+		reads, writes := device.Is.Read, device.Is.Write
+		out.comment("", device.Is.Name+", as measured; sequential I/O counts as random I/O.")
 		values := map[string]string{}
 		for key, value := range map[string]float64{
-			"rbps": float64(r.Bandwidth), "rseqiops": float64(r.IOPS), "rrandiops": float64(r.IOPS),
-			"wbps": float64(wr.Bandwidth), "wseqiops": float64(wr.IOPS), "wrandiops": float64(wr.IOPS),
+			"rbps": float64(reads.Bandwidth), "rseqiops": float64(reads.IOPS), "rrandiops": float64(reads.IOPS),
+			"wbps": float64(writes.Bandwidth), "wseqiops": float64(writes.IOPS), "wrandiops": float64(writes.IOPS),
 		} {
 			values[key] = fmt.Sprint(whole(value))
 		}
-		w.line("echo '%s %s' > /sys/fs/cgroup/%s", d.MajMin, iocost.Model(values), iocost.ModelFile)
+		out.line("echo '%s %s' > /sys/fs/cgroup/%s", device.MajMin, iocost.Model(values), iocost.ModelFile)
 	}
-	w.line("echo '%s %s' > /sys/fs/cgroup/%s", d.MajMin, iocost.QoS(nil), iocost.QoSFile)
-	most := 0.0
+	out.line("echo '%s %s' > /sys/fs/cgroup/%s", device.MajMin, iocost.QoS(nil), iocost.QoSFile)
+	largest := 0.0
 	share := func(l result.Limits) float64 {
 		return float64(l.Read.OperationsPerSecond + l.Write.OperationsPerSecond)
 	}
-	for _, a := range all {
-		most = max(most, share(a.Limits))
+	for _, a := range advice {
+		largest = max(largest, share(a.Limits))
 	}
 	const least, greatest = 1, 1000
-	for _, a := range all {
-		w.about("", a)
+	for _, entry := range advice {
+		out.about("", entry)
 		weight := int64(100)
-		if s := share(a.Limits); s > 0 {
-			weight = max(least, int64(math.Round(greatest*s/most)))
+		if s := share(entry.Limits); s > 0 {
+			weight = max(least, int64(math.Round(greatest*s/largest)))
 		}
-		w.line("echo 'default %d' > /sys/fs/cgroup/GROUP/io.weight", weight)
+		out.line("echo 'default %d' > /sys/fs/cgroup/GROUP/io.weight", weight)
 		var rates []string
-		for _, l := range deviceLimits(a.Limits) {
-			rates = append(rates, fmt.Sprintf("%s=%d", l.kernel, l.value))
+		for _, limit := range deviceLimits(entry.Limits) {
+			rates = append(rates, fmt.Sprintf("%s=%d", limit.kernel, limit.value))
 		}
 		if len(rates) > 0 {
-			w.line(
+			out.line(
 				"# or a limit that holds while the drive is idle, too:\n# echo '%s %s' > /sys/fs/cgroup/GROUP/io.max",
-				d.MajMin,
+				device.MajMin,
 				strings.Join(rates, " "),
 			)
 		}

@@ -26,22 +26,25 @@ func Near(word string, known []string, n int) []string {
 		word     string
 		distance int
 	}
-	var all []candidate
+	var candidates []candidate
 	for _, k := range known {
 		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < tolerance(word) {
-			all = append(all, candidate{k, d})
+			candidates = append(candidates, candidate{k, d})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return a.distance - b.distance })
+	slices.SortStableFunc(candidates, func(a, b candidate) int { return a.distance - b.distance })
 	var near []string
-	for _, c := range all[:min(n, len(all))] {
+	for _, c := range candidates[:min(n, len(candidates))] {
 		near = append(near, c.word)
 	}
 	return near
 }
 
-// tolerance is the distance from which on a word is another one.
-func tolerance(word string) int { return len([]rune(word))/3 + 2 }
+// tolerance is the distance from which on a word is another one. A word that shares no letter is always another one.
+func tolerance(word string) int {
+	letters := len([]rune(word))
+	return min(letters/3+2, letters)
+}
 
 // DidYouMean words the closest known word as a question, followed by all of
 // them: `did you mean "xfs"? known are btrfs, ext4, xfs`.
@@ -61,19 +64,19 @@ func DidYouMean(word string, known []string) string {
 func distance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	// Three rows of the table are enough: a swap looks back two.
-	before, above, row := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)
+	before, previous, row := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := 1; i <= len(s); i++ {
-		before, above, row = above, row, before
+		before, previous, row = previous, row, before
 		row[0] = i
 		for j := 1; j <= len(t); j++ {
-			replace := above[j-1]
+			replace := previous[j-1]
 			if s[i-1] != t[j-1] {
 				replace++
 			}
-			row[j] = min(replace, above[j]+1, row[j-1]+1)
+			row[j] = min(replace, previous[j]+1, row[j-1]+1)
 			if i > 1 && j > 1 && s[i-1] == t[j-2] && s[i-2] == t[j-1] {
 				row[j] = min(row[j], before[j-2]+1)
 			}

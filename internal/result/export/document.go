@@ -30,12 +30,18 @@ type (
 		result.Instance
 		Measurement *measurement `json:"measurement,omitempty"`
 	}
+	// Pointers are nil for what is unknown.
 	measurement struct {
 		result.Measurement
+		Seconds    *float64    `json:"seconds,omitempty"`
+		UserCPU    *float64    `json:"user_cpu,omitempty"`
+		SystemCPU  *float64    `json:"system_cpu,omitempty"`
 		Operations []operation `json:"operations"`
 	}
 	operation struct {
 		result.Operation
+		Count   *uint64                  `json:"count,omitempty"`
+		Errors  *uint64                  `json:"errors,omitempty"`
 		Latency map[result.Stage]latency `json:"latency,omitempty"`
 	}
 	trace struct {
@@ -53,28 +59,38 @@ type (
 	}
 	latency struct {
 		hist.Histogram
+		MinNS       *uint64      `json:"min_ns,omitempty"`
+		MaxNS       *uint64      `json:"max_ns,omitempty"`
 		Percentiles *Percentiles `json:"percentiles,omitempty"`
 	}
 )
 
-// Percentiles of a latency distribution, in nanoseconds, computed from its
-// histogram.
+// Percentiles of a latency distribution, in nanoseconds, computed from its histogram. One that so few values do not
+// show is nil, see hist.LeastFor.
 type Percentiles struct {
-	P50   uint64 `json:"p50_ns"`
-	P90   uint64 `json:"p90_ns"`
-	P95   uint64 `json:"p95_ns"`
-	P99   uint64 `json:"p99_ns"`
-	P999  uint64 `json:"p99_9_ns"`
-	P9999 uint64 `json:"p99_99_ns"`
+	P50   *uint64 `json:"p50_ns,omitempty"`
+	P90   *uint64 `json:"p90_ns,omitempty"`
+	P95   *uint64 `json:"p95_ns,omitempty"`
+	P99   *uint64 `json:"p99_ns,omitempty"`
+	P999  *uint64 `json:"p99_9_ns,omitempty"`
+	P9999 *uint64 `json:"p99_99_ns,omitempty"`
 }
 
-// NewPercentiles reads the percentiles off a histogram; nil when it is empty.
-func NewPercentiles(bins hist.Bins) *Percentiles {
-	ns, ok := hist.Percentiles(bins, 50, 90, 95, 99, 99.9, 99.99)
-	if !ok {
+// NewPercentiles reads the percentiles off a histogram of so many values; nil when it has no bins, or too few values
+// for any of them.
+func NewPercentiles(bins hist.Bins, count uint64) *Percentiles {
+	var p Percentiles
+	for _, field := range []struct {
+		percent float64
+		target  **uint64
+	}{{50, &p.P50}, {90, &p.P90}, {95, &p.P95}, {99, &p.P99}, {99.9, &p.P999}, {99.99, &p.P9999}} {
+		ns, ok := hist.Percentile(bins, field.percent)
+		*field.target = pointerIf(ok && hist.Known(count, field.percent), ns)
+	}
+	if p == (Percentiles{}) {
 		return nil
 	}
-	return &Percentiles{P50: ns[0], P90: ns[1], P95: ns[2], P99: ns[3], P999: ns[4], P9999: ns[5]}
+	return &p
 }
 
 // NewDocument makes the document of a run.
@@ -98,15 +114,27 @@ func newMeasurement(m *result.Measurement) *measurement {
 	if m == nil {
 		return nil
 	}
-	out := &measurement{*m, make([]operation, len(m.Operations))}
+	cpu := m.UserCPU > 0 || m.SystemCPU > 0
+	out := &measurement{Measurement: *m, Seconds: pointerIf(!m.RateOnly, m.Seconds), UserCPU: pointerIf(cpu, m.UserCPU),
+		SystemCPU: pointerIf(cpu, m.SystemCPU), Operations: make([]operation, len(m.Operations))}
 	for i, o := range m.Operations {
-		out.Operations[i] = newOperation(o)
+		out.Operations[i] = newOperation(o, !m.RateOnly)
 	}
 	return out
 }
 
-func newOperation(o result.Operation) operation {
-	out := operation{o, map[result.Stage]latency{}}
+// pointerIf returns value if known, and otherwise nil.
+func pointerIf[T any](known bool, value T) *T {
+	if !known {
+		return nil
+	}
+	return &value
+}
+
+// newOperation makes the document of an operation, which was counted or is known by its rate alone.
+func newOperation(o result.Operation, counted bool) operation {
+	out := operation{Operation: o, Count: pointerIf(counted, o.Count),
+		Errors: pointerIf(counted && o.Errors > 0, o.Errors), Latency: map[result.Stage]latency{}}
 	for stage, l := range o.Latency {
 		if l.Count > 0 || l.MaxNS > 0 {
 			out.Latency[stage] = newLatency(l)
@@ -138,7 +166,8 @@ func newBreakdown(b *result.Breakdown) *breakdown {
 }
 
 func newLatency(l hist.Histogram) latency {
-	return latency{l, NewPercentiles(l.Bins)}
+	known := l.MaxNS > 0
+	return latency{l, pointerIf(known, l.MinNS), pointerIf(known, l.MaxNS), NewPercentiles(l.Bins, l.Count)}
 }
 
 // JSON writes the document of a run, indented.

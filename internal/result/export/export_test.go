@@ -34,19 +34,19 @@ func run() *result.Run {
 	reads := result.Operation{Count: 1000, Bytes: 4096000, Rate: 500.5, BytesPerSecond: 2050048,
 		Latency: map[result.Stage]hist.Histogram{result.Submission: latency(2000), result.Completion: latency(100000),
 			result.Total: latency(102000)}}
-	one, none := 1.02, 0.0
+	ratio, zero := 1.02, 0.0
 	loop, disk := result.Device{Name: "loop0", MajMin: "7:0", Role: "top"},
 		result.Device{Name: "vda", MajMin: "254:0", Role: "bottom"}
-	at := time.Date(2026, 5, 12, 9, 30, 0, 250000000, time.UTC)
+	began := time.Date(2026, 5, 12, 9, 30, 0, 250000000, time.UTC)
 	trial := func(seq int, stack string, status result.TrialStatus) result.Trial {
 		return result.Trial{Seq: seq, Block: 1, Repeat: 1, Stack: stack, Mix: "RR", Status: status}
 	}
 	done := trial(1, "xfs", result.TrialDone)
-	done.Started, done.ElapsedSeconds, done.Artifacts = at, 3.25, "artifacts/001-xfs-RR-1"
+	done.Started, done.ElapsedSeconds, done.Artifacts = began, 3.25, "artifacts/001-xfs-RR-1"
 	done.Instances = result.One(&result.Measurement{Seconds: 2, UserCPU: 0.05, SystemCPU: 0.25,
 		Operations: result.ReadsWrites(reads, result.Operation{})})
 	done.Checks = []result.Honesty{{Source: result.SourceDevice, Reason: "fio issued 1000 reads, vda counted 1020",
-		Ratio: &one, Served: []result.DeviceCounter{
+		Ratio: &ratio, Served: []result.DeviceCounter{
 			{Device: loop, Reads: 1000, ReadBytes: 4096000, PerIO: 1},
 			{Device: disk, Reads: 1020, Writes: 3, ReadBytes: 4177920, WriteBytes: 12288, PerIO: 1.023},
 		}}}
@@ -67,20 +67,20 @@ func run() *result.Run {
 			Bytes: 6144000}},
 	}
 	memory := trial(2, "tmpfs", result.TrialDone)
-	memory.Started, memory.ElapsedSeconds = at.Add(4*time.Second), 2.5
+	memory.Started, memory.ElapsedSeconds = began.Add(4*time.Second), 2.5
 	memory.Untraced = "the kernel has no BPF"
 	memory.Instances = result.One(&result.Measurement{Seconds: 2,
 		Operations: result.ReadsWrites(reads, result.Operation{})})
-	memory.Checks = []result.Honesty{{Source: result.SourceMemory, Reason: "no device holds the bytes", Ratio: &none}}
+	memory.Checks = []result.Honesty{{Source: result.SourceMemory, Reason: "no device holds the bytes", Ratio: &zero}}
 	failed := trial(3, "btrfs, \"quoted\"", result.TrialFailed)
-	failed.Started, failed.ElapsedSeconds = at.Add(8*time.Second), 0.5
+	failed.Started, failed.ElapsedSeconds = began.Add(8*time.Second), 0.5
 	failed.Problem = &problem.Problem{What: "fio on btrfs", Why: "killed", Remedy: "more memory"}
 	skipped := trial(4, "zfs", result.TrialSkipped)
 	skipped.Problem = &problem.Problem{What: "zfs", Why: "the kernel has no zfs"}
 	return &result.Run{
 		Schema: 1, ID: "mini-20260512-093000.000", Version: "0.1.0", Command: []string{"plimsoll", "run", "mini.yaml"},
 		Status: result.RunInterrupted,
-		Seed:   7, Started: at.Add(-time.Second), Finished: at.Add(10 * time.Second),
+		Seed:   7, Started: began.Add(-time.Second), Finished: began.Add(10 * time.Second),
 		Experiment: result.Experiment{Name: "mini", Question: "Which?", Baseline: "xfs", Repeat: 1,
 			Source: "name: mini\n", File: "mini.yaml", RuntimeSeconds: 2},
 		Environment: result.Environment{Hostname: "drydock", Kernel: "6.18.0", CPUs: 2, MemoryBytes: 24 << 30},
@@ -160,15 +160,33 @@ func TestDocumentIsTheRun(t *testing.T) {
 }
 
 func TestPercentiles(t *testing.T) {
-	if p := NewPercentiles(hist.Bins{}); p != nil {
+	if p := NewPercentiles(hist.Bins{}, 0); p != nil {
 		t.Errorf("no histogram has percentiles %+v", p)
 	}
 	var bins []hist.Bin
 	for i := range uint64(10001) {
 		bins = append(bins, hist.Bin{NS: i + 1, Count: 1})
 	}
-	if got, want := *NewPercentiles(hist.Pack(bins)), (Percentiles{5001, 9001, 9501, 9901, 9991, 10000}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
+	for count, want := range map[uint64]string{
+		19:      "",
+		20:      "5001",
+		999:     "5001 9001 9501",
+		1_000:   "5001 9001 9501 9901",
+		9_999:   "5001 9001 9501 9901",
+		10_000:  "5001 9001 9501 9901 9991",
+		100_000: "5001 9001 9501 9901 9991 10000",
+	} {
+		var got []string
+		if p := NewPercentiles(hist.Pack(bins), count); p != nil {
+			for _, ns := range []*uint64{p.P50, p.P90, p.P95, p.P99, p.P999, p.P9999} {
+				if ns != nil {
+					got = append(got, fmt.Sprint(*ns))
+				}
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("of %d values %v are known, want %q", count, got, want)
+		}
 	}
 }
 
@@ -183,7 +201,7 @@ func TestCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := func(row int, column string) string {
+	cell := func(row int, column string) string {
 		for i, name := range records[0] {
 			if name == column {
 				return records[row][i]
@@ -196,7 +214,8 @@ func TestCSV(t *testing.T) {
 		row          int
 		column, want string
 	}{
-		{1, "rate", "500.5"}, {1, "read_total_p50_ns", "102000"}, {1, "read_total_p99_9_ns", "510000"},
+		{1, "rate", "500.5"}, {1, "read_total_p50_ns", "102000"}, {1, "read_total_p99_ns", "306000"},
+		{1, "read_total_p99_9_ns", ""}, // of 2,000
 		{1, "device2_reads", "1020"},
 		{1, "trace_read_block_ns", "13500"}, {1, "trace_read_fabric_ns", ""}, {1, "trace_read_residue_ns", "-1500"},
 		{1, "trace_write_residue_ns", ""},
@@ -209,7 +228,7 @@ func TestCSV(t *testing.T) {
 		{4, "status", "skipped"}, {4, "started", ""}, {4, "elapsed_seconds", ""}, {5, "status", "planned"},
 		{5, "device_ios_per_fio_io", ""},
 	} {
-		if got := at(c.row, c.column); got != c.want {
+		if got := cell(c.row, c.column); got != c.want {
 			t.Errorf("row %d, %s: %q, want %q", c.row, c.column, got, c.want)
 		}
 	}

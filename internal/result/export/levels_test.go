@@ -45,13 +45,14 @@ func TestLevelsHaveColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := slices.Index(records[0], "workload")
-	if got := records[0][at : at+5]; !slices.Equal(got,
+	column := slices.Index(records[0], "workload")
+	if got := records[0][column : column+5]; !slices.Equal(got,
 		[]string{"workload", "level_bs", "level_fs", "level_jobs", "status"}) {
 		t.Fatalf("columns %v", got)
 	}
 	for i, levels := range want {
-		if got := records[i+1][at+1 : at+4]; !slices.Equal(got, []string{levels["bs"], levels["fs"], levels["jobs"]}) {
+		got := records[i+1][column+1 : column+4]
+		if !slices.Equal(got, []string{levels["bs"], levels["fs"], levels["jobs"]}) {
 			t.Errorf("trial %d has levels %v, want %v", i, got, levels)
 		}
 	}

@@ -239,13 +239,13 @@ func record(r Row, c columns) *fields {
 	if ok {
 		m = *r.Measured
 	}
-	f.add("seconds", valueIf(ok, m.Seconds))
+	f.add("seconds", valueAt(m.Seconds))
 	f.add("rate", valueIf(ok, m.Rate))
-	f.add("bytes_per_second", valueIf(ok, m.BytesPerSecond))
-	f.add("user_cpu_cores", valueIf(ok, m.UserCPU))
-	f.add("system_cpu_cores", valueIf(ok, m.SystemCPU))
+	f.add("bytes_per_second", valueIf(ok && (m.BytesPerSecond > 0 || m.Rate == 0), m.BytesPerSecond))
+	f.add("user_cpu_cores", valueAt(m.UserCPU))
+	f.add("system_cpu_cores", valueAt(m.SystemCPU))
 	for _, name := range c.operations {
-		f.addOperation(name, m.Operations, c.printed)
+		f.addOperation(name, m, c.printed)
 	}
 	f.addHonesty(r.Honesty, c.devices)
 	if c.stops {
@@ -305,10 +305,10 @@ func (f *fields) addNeighbours(n *result.Neighbours) {
 		i, b := d.OthersShare()
 		ios, bytes = max(ios, i), max(bytes, b)
 	}
-	others, steal := cpu.OthersShare()
+	cpuShare, steal := cpu.OthersShare()
 	f.add("others_io_share", valueIf(len(neighbours.Disks) > 0, ios))
 	f.add("others_byte_share", valueIf(len(neighbours.Disks) > 0, bytes))
-	f.add("others_cpu_share", valueIf(neighbours.CPU != nil, others))
+	f.add("others_cpu_share", valueIf(neighbours.CPU != nil, cpuShare))
 	f.add("steal_share", valueIf(neighbours.CPU != nil, steal))
 	f.add("other_runs", strings.Join(neighbours.Runs, "; "))
 }
@@ -326,59 +326,61 @@ func (f *fields) addTrace(r Row) {
 	f.add("trace_lost", valueIf(ok, t.Lost))
 	f.add("untraced", r.Untraced)
 	for _, d := range []struct {
-		prefix string
-		of     *breakdown
-	}{{"trace_read_", t.Read}, {"trace_write_", t.Write}} {
-		b, ok := breakdown{}, d.of != nil
+		direction string
+		breakdown *breakdown
+	}{{"read", t.Read}, {"write", t.Write}} {
+		b, ok := breakdown{}, d.breakdown != nil
 		if ok {
-			b = *d.of
+			b = *d.breakdown
 		}
-		for _, name := range partNames {
-			i := slices.IndexFunc(b.Parts, func(p part) bool { return p.Name == name })
-			if i < 0 {
-				f.add(d.prefix+string(name)+"_ns", nil)
-			} else {
-				f.add(d.prefix+string(name)+"_ns", b.Parts[i].MeanNS)
+		for _, part := range partNames {
+			var mean any
+			for _, p := range b.Parts {
+				if p.Name == part {
+					mean = p.MeanNS
+				}
 			}
+			f.add("trace_"+d.direction+"_"+string(part)+"_ns", mean)
 		}
-		f.add(d.prefix+"residue_ns", valueIf(ok, b.ResidueNS))
-		f.add(d.prefix+"requests_per_io", valueIf(ok, b.PerIO))
-		f.add(d.prefix+"bytes_per_io", valueIf(ok, b.BytesPerIO))
+		f.add("trace_"+d.direction+"_residue_ns", valueIf(ok, b.ResidueNS))
+		f.add("trace_"+d.direction+"_requests_per_io", valueIf(ok, b.PerIO))
+		f.add("trace_"+d.direction+"_bytes_per_io", valueIf(ok, b.BytesPerIO))
 	}
 }
 
 // addOperation adds the columns of the operation of that name, which the row's
 // workload may not have done.
-func (f *fields) addOperation(prefix string, operations []operation, printed bool) {
+func (f *fields) addOperation(operationName string, m totals, printed bool) {
 	var o operation
-	i := slices.IndexFunc(operations, func(o operation) bool { return o.Name == prefix })
+	i := slices.IndexFunc(m.Operations, func(o operation) bool { return o.Name == operationName })
 	ok := i >= 0
 	if ok {
-		o = operations[i]
+		o = m.Operations[i]
 	}
-	f.add(prefix+"_count", valueIf(ok, o.Count))
-	f.add(prefix+"_errors", valueIf(ok, o.Errors))
-	f.add(prefix+"_bytes", valueIf(ok, o.Bytes))
-	f.add(prefix+"_rate", valueIf(ok, o.Rate))
-	f.add(prefix+"_bytes_per_second", valueIf(ok, o.BytesPerSecond))
+	moved := ok && (o.Bytes > 0 || o.Rate == 0)
+	f.add(operationName+"_count", valueAt(o.Count))
+	f.add(operationName+"_errors", valueIf(ok && !m.RateOnly, o.Operation.Errors))
+	f.add(operationName+"_bytes", valueIf(moved, o.Bytes))
+	f.add(operationName+"_rate", valueIf(ok, o.Rate))
+	f.add(operationName+"_bytes_per_second", valueIf(moved, o.BytesPerSecond))
 	for _, stage := range result.Stages {
-		l, some := o.Latency[stage]
-		name := prefix + "_" + string(stage)
-		f.add(name+"_mean_ns", valueIf(some, l.MeanNS))
-		f.add(name+"_min_ns", valueIf(some, l.MinNS))
-		f.add(name+"_max_ns", valueIf(some, l.MaxNS))
-		p, known := Percentiles{}, l.Percentiles != nil
-		if known {
+		l, known := o.Latency[stage]
+		operationStage := operationName + "_" + string(stage)
+		f.add(operationStage+"_mean_ns", valueIf(known, l.MeanNS))
+		f.add(operationStage+"_min_ns", valueAt(l.MinNS))
+		f.add(operationStage+"_max_ns", valueAt(l.MaxNS))
+		p := Percentiles{}
+		if l.Percentiles != nil {
 			p = *l.Percentiles
 		}
-		f.add(name+"_p50_ns", valueIf(known, p.P50))
-		f.add(name+"_p90_ns", valueIf(known, p.P90))
-		f.add(name+"_p95_ns", valueIf(known, p.P95))
-		f.add(name+"_p99_ns", valueIf(known, p.P99))
-		f.add(name+"_p99_9_ns", valueIf(known, p.P999))
-		f.add(name+"_p99_99_ns", valueIf(known, p.P9999))
+		f.add(operationStage+"_p50_ns", valueAt(p.P50))
+		f.add(operationStage+"_p90_ns", valueAt(p.P90))
+		f.add(operationStage+"_p95_ns", valueAt(p.P95))
+		f.add(operationStage+"_p99_ns", valueAt(p.P99))
+		f.add(operationStage+"_p99_9_ns", valueAt(p.P999))
+		f.add(operationStage+"_p99_99_ns", valueAt(p.P9999))
 		if printed {
-			f.add(name+"_printed_ns", valueIf(len(l.Printed) > 0, printedText(l.Printed)))
+			f.add(operationStage+"_printed_ns", valueIf(len(l.Printed) > 0, printedText(l.Printed)))
 		}
 	}
 }
@@ -400,14 +402,14 @@ func (f *fields) addHonesty(h *result.Honesty, devices int) {
 		if ok {
 			c = honesty.Served[i]
 		}
-		prefix := fmt.Sprintf("device%d_", i+1)
-		f.add(prefix+"name", c.Device.Name)
-		f.add(prefix+"role", c.Device.Role)
-		f.add(prefix+"reads", valueIf(ok, c.Reads))
-		f.add(prefix+"writes", valueIf(ok, c.Writes))
-		f.add(prefix+"read_bytes", valueIf(ok, c.ReadBytes))
-		f.add(prefix+"write_bytes", valueIf(ok, c.WriteBytes))
-		f.add(prefix+"ios_per_fio_io", valueIf(ok, c.PerIO))
+		deviceN := fmt.Sprintf("device%d", i+1)
+		f.add(deviceN+"_name", c.Device.Name)
+		f.add(deviceN+"_role", c.Device.Role)
+		f.add(deviceN+"_reads", valueIf(ok, c.Reads))
+		f.add(deviceN+"_writes", valueIf(ok, c.Writes))
+		f.add(deviceN+"_read_bytes", valueIf(ok, c.ReadBytes))
+		f.add(deviceN+"_write_bytes", valueIf(ok, c.WriteBytes))
+		f.add(deviceN+"_ios_per_fio_io", valueIf(ok, c.PerIO))
 	}
 }
 
@@ -417,6 +419,14 @@ func valueIf(known bool, value any) any {
 		return nil
 	}
 	return value
+}
+
+// valueAt returns what is pointed to, and nil, which is written as an empty field, for nil.
+func valueAt[T any](value *T) any {
+	if value == nil {
+		return nil
+	}
+	return *value
 }
 
 // printedText writes percentiles as "50=107008 99=3817472".

@@ -37,20 +37,20 @@ type Sample struct {
 const sampleTimeLayout = "2006-01-02T15:04:05.000Z07:00"
 
 // samples calls a function with each value of each series, and stops at its first error.
-func samples(all []TrialSeries, take func(Sample) error) error {
-	for _, t := range all {
+func samples(trials []TrialSeries, take func(Sample) error) error {
+	for _, t := range trials {
 		for _, s := range t.Series {
-			one := Sample{Trial: t.Trial, Source: s.Source, Metric: s.Metric, Unit: s.Unit}
+			sample := Sample{Trial: t.Trial, Source: s.Source, Metric: s.Metric, Unit: s.Unit}
 			if s.Instance != result.NoInstance {
-				one.Instance = &s.Instance
+				sample.Instance = &s.Instance
 			}
 			for i, v := range s.Values {
-				one.Time = endOf(s, i).UTC().Format(sampleTimeLayout)
-				one.Value = nil
+				sample.Time = endOf(s, i).UTC().Format(sampleTimeLayout)
+				sample.Value = nil
 				if !math.IsNaN(v) {
-					one.Value = &v
+					sample.Value = &v
 				}
-				if err := take(one); err != nil {
+				if err := take(sample); err != nil {
 					return err
 				}
 			}
@@ -65,23 +65,23 @@ func endOf(s result.Series, interval int) time.Time {
 }
 
 // SeriesNDJSON writes one JSON object per value and line.
-func SeriesNDJSON(w io.Writer, all []TrialSeries) error {
+func SeriesNDJSON(w io.Writer, trials []TrialSeries) error {
 	out := bufio.NewWriter(w)
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
-	if err := samples(all, func(s Sample) error { return e.Encode(s) }); err != nil {
+	if err := samples(trials, func(s Sample) error { return e.Encode(s) }); err != nil {
 		return err
 	}
 	return out.Flush()
 }
 
 // SeriesCSV writes a heading and one record per value; a value that the kernel did not give is an empty field.
-func SeriesCSV(w io.Writer, all []TrialSeries) error {
+func SeriesCSV(w io.Writer, trials []TrialSeries) error {
 	out := csv.NewWriter(w)
 	if err := out.Write([]string{"trial", "time", "source", "instance", "metric", "unit", "value"}); err != nil {
 		return err
 	}
-	err := samples(all, func(s Sample) error {
+	err := samples(trials, func(s Sample) error {
 		instance, value := "", ""
 		if s.Instance != nil {
 			instance = strconv.Itoa(*s.Instance)
@@ -100,7 +100,7 @@ func SeriesCSV(w io.Writer, all []TrialSeries) error {
 
 // SeriesOpenMetrics writes OpenMetrics with timestamps, as `promtool tsdb create-blocks-from openmetrics` takes it: a
 // family for each metric, its samples by trial, source and time. Values that the kernel did not give are left out.
-func SeriesOpenMetrics(w io.Writer, all []TrialSeries) error {
+func SeriesOpenMetrics(w io.Writer, trials []TrialSeries) error {
 	type labelled struct {
 		labels string
 		series result.Series
@@ -108,7 +108,7 @@ func SeriesOpenMetrics(w io.Writer, all []TrialSeries) error {
 	families := map[string][]labelled{}
 	units := map[string]string{}
 	var names []string
-	for _, t := range all {
+	for _, t := range trials {
 		for _, s := range t.Series {
 			name, unit := openMetricsName(s.Metric, s.Unit)
 			if _, seen := families[name]; !seen {
@@ -127,9 +127,9 @@ func SeriesOpenMetrics(w io.Writer, all []TrialSeries) error {
 				if math.IsNaN(v) {
 					continue
 				}
-				at := float64(endOf(s.series, i).UnixMilli()) / 1000
+				seconds := float64(endOf(s.series, i).UnixMilli()) / 1000
 				fmt.Fprintf(out, "%s{%s} %s %s\n", name, s.labels,
-					strconv.FormatFloat(v, 'g', -1, 64), strconv.FormatFloat(at, 'f', 3, 64))
+					strconv.FormatFloat(v, 'g', -1, 64), strconv.FormatFloat(seconds, 'f', 3, 64))
 			}
 		}
 	}

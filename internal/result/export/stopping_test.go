@@ -39,7 +39,7 @@ func TestStoppingAndPreconditioning(t *testing.T) {
 	r.Trials[1].Stop = &result.Stop{Reason: result.StopNever, Why: "there are too few samples"}
 	r.Trials[1].Preconditioning = &result.Preconditioning{Kind: result.PreconditionedFile, Passes: 1, Bytes: 4096}
 	header, rows := names(r)
-	of := func(row int, column string) string {
+	cell := func(row int, column string) string {
 		for i, name := range header {
 			if name == column {
 				return rows[row][i]
@@ -57,7 +57,7 @@ func TestStoppingAndPreconditioning(t *testing.T) {
 		"preconditioning_rounds": {"5", "", ""}, "preconditioning_settled": {"true", "", ""},
 	} {
 		for row := range want {
-			if got := of(row, column); got != want[row] {
+			if got := cell(row, column); got != want[row] {
 				t.Errorf("%s of trial %d is %q, want %q", column, row+1, got, want[row])
 			}
 		}

@@ -108,19 +108,19 @@ func TestMergedIsAddedUp(t *testing.T) {
 
 func TestSinceSubtracts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		all, early := anyBins.Draw(t, "all"), anyBins.Draw(t, "early")
+		total, early := anyBins.Draw(t, "all"), anyBins.Draw(t, "early")
 		if rapid.Bool().Draw(t, "grown") {
-			all = append(all, early...)
+			total = append(total, early...)
 		}
 		before := map[uint64]uint64{}
 		for _, b := range plainBins(early) {
 			before[b.NS] = b.Count
 		}
-		want := plainBins(all)
+		want := plainBins(total)
 		for i, b := range want {
 			want[i].Count -= min(before[b.NS], b.Count)
 		}
-		if got := subtract(Pack(all), Pack(early)); !slices.Equal(got, plainBins(want)) {
+		if got := subtract(Pack(total), Pack(early)); !slices.Equal(got, plainBins(want)) {
 			t.Fatalf("got %v, want %v", got, plainBins(want))
 		}
 	})
@@ -131,11 +131,11 @@ func TestPercentilesAreEachOfThem(t *testing.T) {
 		bins := bins.Draw(t, "bins")
 		percents := rapid.SliceOfN(rapid.Float64Range(0.001, 100), 1, 6).Draw(t, "percents")
 		slices.Sort(percents)
-		all, ok := Percentiles(bins, percents...)
+		values, ok := Percentiles(bins, percents...)
 		for i, p := range percents {
 			one, isOne := Percentile(bins, p)
-			if ok != isOne || ok && all[i] != one {
-				t.Fatalf("p%v = %v, %v among %v; %d, %v alone", p, all, ok, percents, one, isOne)
+			if ok != isOne || ok && values[i] != one {
+				t.Fatalf("p%v = %v, %v among %v; %d, %v alone", p, values, ok, percents, one, isOne)
 			}
 		}
 		if _, ok := Percentiles(bins, 50, 49); ok {

@@ -31,11 +31,12 @@ type Quantile struct {
 
 // Merge merges distributions as if all their latencies had been
 // recorded into one: counts and bins add up, means weigh by count. Latencies
-// without a count add nothing.
+// without a count add nothing. Without the bins of one there are none: the others' are not those of all.
 func Merge(histograms ...Histogram) Histogram {
 	var merged Histogram
 	var bins []Bins
 	var sum float64
+	whole := true
 	for _, h := range histograms {
 		if h.Count == 0 {
 			continue
@@ -46,10 +47,12 @@ func Merge(histograms ...Histogram) Histogram {
 		merged.MaxNS = max(merged.MaxNS, h.MaxNS)
 		merged.Count += h.Count
 		sum += h.MeanNS * float64(h.Count)
-		bins = append(bins, h.Bins)
+		bins, whole = append(bins, h.Bins), whole && !h.Bins.IsEmpty()
 	}
 	if merged.Count > 0 {
 		merged.MeanNS = sum / float64(merged.Count)
+	}
+	if whole {
 		merged.Bins = MergeBins(bins...)
 	}
 	return merged

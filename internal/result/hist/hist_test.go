@@ -89,11 +89,11 @@ func TestPercentileProperties(t *testing.T) {
 }
 
 func TestPercentileOfNothing(t *testing.T) {
-	one := Pack([]Bin{{NS: 100, Count: 3}})
+	single := Pack([]Bin{{NS: 100, Count: 3}})
 	for _, c := range []struct {
 		bins Bins
 		p    float64
-	}{{Bins{}, 50}, {Pack([]Bin{{NS: 5}}), 50}, {one, 0}, {one, -1}, {one, 100.1}, {one, math.NaN()}} {
+	}{{Bins{}, 50}, {Pack([]Bin{{NS: 5}}), 50}, {single, 0}, {single, -1}, {single, 100.1}, {single, math.NaN()}} {
 		if ns, ok := Percentile(c.bins, c.p); ok || ns != 0 {
 			t.Errorf("p%v of %v = %d", c.p, c.bins, ns)
 		}
@@ -129,14 +129,14 @@ func TestMergeProperties(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, c := latency.Draw(t, "a"), latency.Draw(t, "b"), latency.Draw(t, "c")
-		same := func(x, y Histogram) bool {
+		equal := func(x, y Histogram) bool {
 			return x.Count == y.Count && math.Abs(x.MeanNS-y.MeanNS) <= 1e-9*math.Abs(y.MeanNS) && x.MinNS == y.MinNS &&
 				x.MaxNS == y.MaxNS && x.Bins == y.Bins
 		}
-		if !same(Merge(a, b), Merge(b, a)) {
+		if !equal(Merge(a, b), Merge(b, a)) {
 			t.Fatal("not commutative")
 		}
-		if !same(Merge(Merge(a, b), c), Merge(a, Merge(b, c))) {
+		if !equal(Merge(Merge(a, b), c), Merge(a, Merge(b, c))) {
 			t.Fatal("not associative")
 		}
 		if m := Merge(a, b); m.Count > 0 && (m.MeanNS < float64(m.MinNS)*(1-1e-12) || m.MeanNS > float64(m.MaxNS)*(1+1e-12)) {
@@ -176,5 +176,19 @@ func TestPercentileIsFios(t *testing.T) {
 	}
 	if compared < 300 {
 		t.Fatalf("only %d percentiles were compared", compared)
+	}
+}
+
+// A percentile is known from ten values above it on, whatever its digits are in binary.
+func TestLeastFor(t *testing.T) {
+	for percent, want := range map[float64]uint64{
+		50: 20, 90: 100, 95: 200, 99: 1000, 99.9: 10000, 99.99: 100000, 100: math.MaxUint64,
+	} {
+		if got := LeastFor(percent); got != want {
+			t.Errorf("p%g is known from %d values on, want %d", percent, got, want)
+		}
+		if Known(want-1, percent) || !Known(want, percent) {
+			t.Errorf("p%g is not known exactly from %d values on", percent, want)
+		}
 	}
 }

@@ -23,19 +23,19 @@ func pack(bins []Bin) []byte {
 	var ns, step uint64
 	for _, bin := range bins {
 		first := byte(bin.Count&(1<<firstBits-1)) << 1
-		more := bin.Count >> firstBits
-		same := bin.NS-ns == step
-		if same {
+		rest := bin.Count >> firstBits
+		repeats := bin.NS-ns == step
+		if repeats {
 			first |= sameStep
 		}
-		if more > 0 {
+		if rest > 0 {
 			first |= moreCount
 		}
 		b = append(b, first)
-		if more > 0 {
-			b = binary.AppendUvarint(b, more)
+		if rest > 0 {
+			b = binary.AppendUvarint(b, rest)
 		}
-		if !same {
+		if !repeats {
 			step = bin.NS - ns
 			b = binary.AppendUvarint(b, step)
 		}
@@ -47,21 +47,21 @@ func pack(bins []Bin) []byte {
 // Packed returns the packed form, which ReadBins reads.
 func (b Bins) Packed() []byte { return []byte(b.packed) }
 
-// reader reads what pack wrote.
+// reader reads packed bins.
 type reader struct {
 	packed string
-	at     int // in packed, of what is read next
-	bin    Bin // that next read
+	offset int // in packed, of the next bin
+	bin    Bin // that next returned last
 	step   uint64
 }
 
 // next reads the next bin, and reports whether there was one.
 func (r *reader) next() bool {
-	if r.at >= len(r.packed) {
+	if r.offset >= len(r.packed) {
 		return false
 	}
-	first := r.packed[r.at]
-	r.at++
+	first := r.packed[r.offset]
+	r.offset++
 	r.bin.Count = uint64(first>>1) & (1<<firstBits - 1)
 	if first&moreCount != 0 {
 		r.bin.Count |= r.uvarint() << firstBits
@@ -75,8 +75,8 @@ func (r *reader) next() bool {
 
 func (r *reader) uvarint() (v uint64) {
 	for shift := 0; ; shift += 7 {
-		c := r.packed[r.at]
-		r.at++
+		c := r.packed[r.offset]
+		r.offset++
 		v |= uint64(c&0x7f) << shift
 		if c < 0x80 {
 			return v
@@ -86,8 +86,7 @@ func (r *reader) uvarint() (v uint64) {
 
 var errDamaged = errors.New("the histogram is cut off or damaged")
 
-// ReadBins reads what Packed returned. It fails for anything else, and takes no more
-// memory than the bytes do.
+// ReadBins reads the bytes that Packed returned. It fails for any other bytes, and needs no more memory than packed.
 func ReadBins(packed []byte) (Bins, error) {
 	rest := packed
 	var ns, step uint64
@@ -96,11 +95,11 @@ func ReadBins(packed []byte) (Bins, error) {
 		rest = rest[1:]
 		count := uint64(first>>1) & (1<<firstBits - 1)
 		if first&moreCount != 0 {
-			more, n := shortestUvarint(rest)
-			if n == 0 || more == 0 || more >= 1<<(64-firstBits) {
+			high, n := shortestUvarint(rest)
+			if n == 0 || high == 0 || high >= 1<<(64-firstBits) {
 				return Bins{}, errDamaged
 			}
-			count |= more << firstBits
+			count |= high << firstBits
 			rest = rest[n:]
 		}
 		if first&sameStep == 0 {

@@ -1,6 +1,26 @@
 package hist
 
-import "math/big"
+import (
+	"math"
+	"math/big"
+)
+
+// LeastAbove is how many values of a histogram must be above a percentile for it to be known: fewer are a matter of
+// chance.
+const LeastAbove = 10
+
+// LeastFor returns the fewest values from which a percentile is known, so that LeastAbove of them are above it: 1,000
+// for the 99th percentile, 10,000 for the 99.9th. No number of values is enough for the 100th.
+func LeastFor(percent float64) uint64 {
+	above := (100 - percent) / 100
+	if !(above > 0) {
+		return math.MaxUint64
+	}
+	return uint64(math.Ceil(LeastAbove/above - 1e-6)) // 100 - 99.9 is not a whole tenth in binary
+}
+
+// Known reports whether a percentile is known from so many values.
+func Known(count uint64, percent float64) bool { return count >= LeastFor(percent) }
 
 // Percentile returns the p-th percentile (above 0, up to 100) of a histogram, in nanoseconds, as fio defines it: the
 // value of the first bin at which the running count reaches p/100 of all. ok is false for an empty histogram and for
@@ -55,12 +75,12 @@ func validPercents(ps []float64) bool {
 
 // limit is the count at which a percentile is reached.
 type limit struct {
-	below   uint64 // the whole number at or below it
+	floor   uint64 // the greatest whole number that is not above the limit
 	isWhole bool
 }
 
 func (l limit) isReached(running uint64) bool {
-	return running > l.below || l.isWhole && running == l.below
+	return running > l.floor || l.isWhole && running == l.floor
 }
 
 // limitOf returns the limit of p percent of total.

@@ -31,11 +31,11 @@ func (h Histogram) Since(early Histogram) Histogram {
 	return late
 }
 
-// subtract returns the bins of all that still count something without those of some.
-func subtract(all, some Bins) (left []Bin) {
-	before := reader{packed: some.packed}
+// subtract returns the bins of total less those of earlier, without bins that then count nothing.
+func subtract(total, earlier Bins) (left []Bin) {
+	before := reader{packed: earlier.packed}
 	isMore := before.next()
-	for b := range all.All() {
+	for b := range total.All() {
 		for isMore && before.bin.NS < b.NS {
 			isMore = before.next()
 		}

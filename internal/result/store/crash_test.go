@@ -52,7 +52,7 @@ func TestKilledWhileSaving(t *testing.T) {
 }
 
 // saveAndKill lets a child save, and kills it when it has acknowledged some.
-func saveAndKill(t *testing.T, dir string, trials, some int, saved map[int]bool) {
+func saveAndKill(t *testing.T, dir string, trials, limit int, saved map[int]bool) {
 	t.Helper()
 	cmd := exec.CommandContext(context.Background(), os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+dir, fmt.Sprintf("%s_TRIALS=%d", childEnv, trials))
@@ -68,7 +68,7 @@ func saveAndKill(t *testing.T, dir string, trials, some int, saved map[int]bool)
 	for n := 0; lines.Scan(); {
 		if _, err := fmt.Sscanf(lines.Text(), "saved %d", &seq); err == nil {
 			saved[seq] = true
-			if n++; n == some {
+			if n++; n == limit {
 				_ = cmd.Process.Kill()
 			}
 		} else if lines.Text() != "open" {
@@ -255,15 +255,9 @@ func TestBehindSudo(t *testing.T) {
 	}
 	t.Setenv("SUDO_UID", "12345")
 	t.Setenv("SUDO_GID", "54321")
-	root := t.TempDir()
+	root := reachable(t)
 	s := create(t, filepath.Join(root, "runs", "run"), plannedRun(1))
-	path, err := s.ArtifactDir(s.Run().Trials[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(path, "job.fio"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	keep(t, s, s.Run().Trials[0], "job.fio")
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,10 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/hist"
+	"plimsoll/internal/state/runid"
 	"plimsoll/internal/state/sudouser"
 )
 
@@ -70,19 +72,17 @@ const (
 	readWrite access = "rwc"
 )
 
-// openDB opens the database of a run directory. Commits are synced, the
-// directory included; there is no write-ahead log, which readers of a
-// read-only directory could not open.
-func openDB(dir string, mode access) (*sql.DB, error) {
+// openDB opens the database of a run directory, once checkFirstPage and checkJournal know it for ours. Commits are
+// synced, the directory included; there is no write-ahead log, which readers of a read-only directory could not open.
+func openDB(dir string, mode access) (_ *sql.DB, err error) {
 	path, err := filepath.Abs(filepath.Join(dir, ResultsFile))
 	if err != nil {
 		return nil, err
 	}
-	query := url.Values{
-		"mode":    {string(mode)},
-		"_pragma": {"busy_timeout(10000)", "synchronous(extra)", "foreign_keys(on)"},
-		"_txlock": {"immediate"},
+	if err := errors.Join(checkFirstPage(path), checkJournal(journalOf(dir))); err != nil {
+		return nil, err
 	}
+	query := url.Values{"mode": {string(mode)}, "_pragma": pragmas, "_txlock": {"immediate"}, "_dqs": {"0"}}
 	if mode == readOnly {
 		query["_txlock"] = []string{"deferred"}
 	}
@@ -91,13 +91,28 @@ func openDB(dir string, mode access) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	// One connection: writes are serial anyway, and pragmas belong to it.
+	defer func() {
+		if err != nil {
+			_ = db.Close()
+		}
+	}()
+	// One connection: writes are serial anyway, and pragmas and limits belong to it.
 	db.SetMaxOpenConns(1)
 	if err := db.Ping(); err != nil {
-		_ = db.Close()
 		return nil, err
 	}
-	return db, nil
+	if err := setLimits(db); err != nil {
+		return nil, err
+	}
+	if mode == readOnly {
+		return db, nil
+	}
+	// The start of a transaction undoes one that a dead writer left, and so may bring another first page.
+	if err := inTx(db, func(*sql.Tx) error { return checkFirstPage(path) }); err != nil {
+		return nil, err
+	}
+	_, err = db.Exec("PRAGMA synchronous = extra")
+	return db, err
 }
 
 // newDatabase makes the file of the database, empty, which SQLite takes for a
@@ -175,7 +190,7 @@ func saveHeader(db *sql.DB, run result.Run) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.Exec("UPDATE run SET record = ?", header)
+	_, err = db.Exec("UPDATE run SET record = ? WHERE one = 1", header)
 	return err
 }
 
@@ -241,7 +256,7 @@ func readRolledBack(dir string) (result.Run, error) {
 		return result.Run{}, err
 	}
 	defer func() { _ = os.RemoveAll(tmp) }()
-	for _, name := range []string{ResultsFile, ResultsFile + "-journal"} {
+	for _, name := range []string{ResultsFile, ResultsFile + journalSuffix} {
 		if err := copyFile(filepath.Join(tmp, name), filepath.Join(dir, name)); err != nil {
 			return result.Run{}, err
 		}
@@ -278,8 +293,26 @@ func loadRun(db *sql.DB) (run result.Run, err error) {
 	if err := checkSchema(tx); err != nil {
 		return run, err
 	}
+	left, err := newBudget(tx)
+	if err != nil {
+		return run, err
+	}
+	if run, err = loadHeader(tx, left); err != nil {
+		return run, err
+	}
+	if run.Trials, err = loadTrials(tx, left); err != nil {
+		return run, err
+	}
+	return run, nil
+}
+
+// loadHeader reads everything of the run but its trials.
+func loadHeader(tx *sql.Tx, left *budget) (run result.Run, err error) {
 	var header string
-	if err := tx.QueryRow("SELECT record FROM run").Scan(&header); err != nil {
+	if err := tx.QueryRow("SELECT record FROM run WHERE one = 1").Scan(&header); err != nil {
+		return run, err
+	}
+	if err := left.spend(len(header)); err != nil {
 		return run, err
 	}
 	if err := json.Unmarshal([]byte(header), &run); err != nil {
@@ -288,45 +321,10 @@ func loadRun(db *sql.DB) (run result.Run, err error) {
 	if err := schemaError(run.Schema); err != nil {
 		return run, err
 	}
-	if run.Trials, err = loadTrials(tx); err != nil {
-		return run, err
-	}
-	return run, nil
+	return run, runid.Check(run.ID)
 }
 
-// checkSchema returns an error if this version cannot read the database as a run.
-func checkSchema(tx *sql.Tx) error {
-	var id, version int
-	if err := tx.QueryRow("PRAGMA application_id").Scan(&id); err != nil {
-		return err
-	}
-	if err := tx.QueryRow("PRAGMA user_version").Scan(&version); err != nil {
-		return err
-	}
-	switch {
-	case id == 0 && version == 0:
-		return fmt.Errorf("%s is empty: plimsoll was stopped before it had stored the plan; no trial was run, the "+
-			"directory can go", ResultsFile)
-	case id != applicationID:
-		return fmt.Errorf("%s is a database, but not plimsoll's", ResultsFile)
-	}
-	return schemaError(version)
-}
-
-// schemaError returns the error for a database or snapshot of another schema version.
-func schemaError(version int) error {
-	const written = "it was written by %s plimsoll (schema %d, this one reads %d): " +
-		"use that version, or export the run with it"
-	switch {
-	case version > result.SchemaVersion:
-		return fmt.Errorf(written, "a newer", version, result.SchemaVersion)
-	case version < result.SchemaVersion:
-		return fmt.Errorf(written, "an older", version, result.SchemaVersion)
-	}
-	return nil
-}
-
-func loadTrials(tx *sql.Tx) (trials []result.Trial, err error) {
+func loadTrials(tx *sql.Tx, left *budget) (trials []result.Trial, err error) {
 	rows, err := tx.Query("SELECT record FROM trial ORDER BY seq")
 	if err != nil {
 		return nil, err
@@ -341,8 +339,15 @@ func loadTrials(tx *sql.Tx) (trials []result.Trial, err error) {
 		if err := rows.Scan(&record); err != nil {
 			return nil, err
 		}
+		if err := left.spend(len(record)); err != nil {
+			return nil, err
+		}
 		if err := json.Unmarshal([]byte(record), &t); err != nil {
 			return nil, fmt.Errorf("trial %d: %w", len(trials)+1, err)
+		}
+		if !t.Status.Known() {
+			return nil, fmt.Errorf("trial %d: %q is no state of a trial", len(trials)+1,
+				printable.Shorten(string(t.Status), mostText))
 		}
 		index[t.Seq] = len(trials)
 		trials = append(trials, t)
@@ -358,11 +363,13 @@ func loadTrials(tx *sql.Tx) (trials []result.Trial, err error) {
 		}
 		return &trials[i]
 	}
-	err = loadHistograms(tx, "SELECT seq, instance, operation, stage, "+packedBins+" FROM histogram", trialOf, setBins)
+	err = loadHistograms(tx, "SELECT seq, instance, operation, stage, "+packedBins+" FROM histogram", left, trialOf,
+		setBins)
 	if err != nil {
 		return nil, err
 	}
-	err = loadHistograms(tx, "SELECT seq, 0, operation, part, "+packedBins+" FROM trace_histogram", trialOf, setTraceBins)
+	err = loadHistograms(tx, "SELECT seq, 0, operation, part, "+packedBins+" FROM trace_histogram", left, trialOf,
+		setTraceBins)
 	return trials, err
 }
 
@@ -371,7 +378,7 @@ func loadTrials(tx *sql.Tx) (trials []result.Trial, err error) {
 const packedBins = "CASE WHEN length(bins) <= 1048576 THEN bins END"
 
 // loadHistograms puts bins where they belong.
-func loadHistograms(tx *sql.Tx, query string, trial func(seq int) *result.Trial,
+func loadHistograms(tx *sql.Tx, query string, left *budget, trial func(seq int) *result.Trial,
 	set func(*result.Trial, histogram) error) error {
 	rows, err := tx.Query(query)
 	if err != nil {
@@ -387,9 +394,13 @@ func loadHistograms(tx *sql.Tx, query string, trial func(seq int) *result.Trial,
 		if err := rows.Scan(&seq, &h.instance, &h.operation, &h.name, &blob); err != nil {
 			return err
 		}
+		if err := left.spend(len(h.operation) + len(h.name) + len(blob)); err != nil {
+			return err
+		}
+		h.operation, h.name = printable.Shorten(h.operation, mostText), printable.Shorten(h.name, mostText)
 		t := trial(seq)
 		if t == nil {
-			return fmt.Errorf("histogram of trial %d, which there is none of", seq)
+			return fmt.Errorf("histogram of trial %d, which does not exist", seq)
 		}
 		if blob == nil {
 			return fmt.Errorf("trial %d: %s %s: the histogram is longer than any can be", seq, h.operation, h.name)

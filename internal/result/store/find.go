@@ -111,9 +111,9 @@ func checkSnapshot(dir string) error {
 	return fmt.Errorf("%s: %w", RunFile, schemaError(schema))
 }
 
-// decodeFromHead decodes the value of a key near the beginning of a snapshot. It leaves into unchanged where there is
-// no such key, or where it cannot be decoded.
-func decodeFromHead(dir, key string, into any) {
+// decodeFromHead decodes the value of a key near the beginning of a snapshot. It leaves value unchanged if there is
+// no such key, or if the text cannot be decoded.
+func decodeFromHead(dir, key string, value any) {
 	f, err := inputfile.Open(filepath.Join(dir, RunFile))
 	if err != nil {
 		return
@@ -129,7 +129,7 @@ func decodeFromHead(dir, key string, into any) {
 			return
 		}
 		if found == key {
-			_ = head.Decode(into)
+			_ = head.Decode(value)
 			return
 		}
 		var other json.RawMessage

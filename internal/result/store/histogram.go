@@ -32,13 +32,13 @@ func histogramsOf(t result.Trial) (out []histogram) {
 	return out
 }
 
-// setBins puts the bins of one histogram where they belong.
+// setBins sets the bins of one histogram in its trial.
 func setBins(t *result.Trial, h histogram) error {
-	at := slices.IndexFunc(t.Instances, func(in result.Instance) bool { return in.Index == h.instance })
-	if at < 0 || t.Instances[at].Measurement == nil {
+	i := slices.IndexFunc(t.Instances, func(in result.Instance) bool { return in.Index == h.instance })
+	if i < 0 || t.Instances[i].Measurement == nil {
 		return fmt.Errorf("histogram of trial %d, of which instance %d has no measurement", t.Seq, h.instance)
 	}
-	o := t.Instances[at].Measurement.Operation(h.operation)
+	o := t.Instances[i].Measurement.Operation(h.operation)
 	l, known := o.Latency[result.Stage(h.name)]
 	if !known {
 		return fmt.Errorf("trial %d: unknown histogram %s %s", t.Seq, h.operation, h.name)
@@ -55,13 +55,13 @@ func traceHistograms(t *result.Trace) (out []histogram) {
 	}
 	for _, b := range []struct {
 		direction string
-		of        *result.Breakdown
+		breakdown *result.Breakdown
 	}{{result.Read, t.Read}, {result.Write, t.Write}} {
-		if b.of == nil {
+		if b.breakdown == nil {
 			continue
 		}
-		for i := range b.of.Parts {
-			if part := &b.of.Parts[i]; part.Latency != nil {
+		for i := range b.breakdown.Parts {
+			if part := &b.breakdown.Parts[i]; part.Latency != nil {
 				out = append(out, histogram{operation: b.direction, name: string(part.Name), bins: part.Latency.Bins})
 			}
 		}

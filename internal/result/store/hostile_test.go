@@ -68,11 +68,7 @@ func useRun(dir string) error {
 		if t.Status != result.TrialPlanned {
 			continue
 		}
-		artifacts, err := s.ArtifactDir(t)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(artifacts, "output"), []byte("x"), 0o600); err != nil {
+		if err := s.KeepFiles(ArtifactsOf(t), map[string][]byte{"output": []byte("x")}); err != nil {
 			return err
 		}
 		t.Status, t.Problem = result.TrialFailed, &problem.Problem{What: "it", Why: "failed"}
@@ -101,7 +97,7 @@ func TestWhatIsWrittenIntoARunDirectoryStaysThere(t *testing.T) {
 			}
 			return os.Symlink(moved, filepath.Join(dir, ResultsFile))
 		}},
-		{"results.db has another name", "results.db is nothing that plimsoll made", func(dir, elsewhere string) error {
+		{"results.db has another name", "results.db was not made by plimsoll", func(dir, elsewhere string) error {
 			return os.Link(filepath.Join(dir, ResultsFile), filepath.Join(elsewhere, "other.db"))
 		}},
 		{"results.db is a FIFO", "results.db is a named pipe", func(dir, _ string) error {
@@ -122,7 +118,7 @@ func TestWhatIsWrittenIntoARunDirectoryStaysThere(t *testing.T) {
 			if err := os.Mkdir(filepath.Join(dir, ArtifactsDir), 0o755); err != nil {
 				return err
 			}
-			return os.Symlink(elsewhere, filepath.Join(dir, artifacts(run.Trials[0])))
+			return os.Symlink(elsewhere, filepath.Join(dir, ArtifactsDir, ArtifactsOf(run.Trials[0])))
 		}},
 		{"the lock is a link", "is a link", func(dir, elsewhere string) error {
 			return os.Symlink(filepath.Join(elsewhere, "precious"), filepath.Join(dir, lockFile))

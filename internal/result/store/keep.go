@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,12 +11,15 @@ import (
 	"plimsoll/internal/state/sudouser"
 )
 
+// ErrExists is in the error of Keep for a directory that is there.
+var ErrExists = errors.New("exists already: choose another directory")
+
 // Keep stores a run that is over, with its artifacts, in dir, which must not
-// exist: all of it, or nothing. artifacts gives the files of a trial by their
+// exist: all of it, or nothing, which is what the end of ctx leaves. artifacts gives the files of a trial by their
 // base names; nil for none.
-func Keep(dir string, run result.Run, artifacts func(result.Trial) map[string][]byte) (err error) {
+func Keep(ctx context.Context, dir string, run result.Run, artifacts func(result.Trial) map[string][]byte) (err error) {
 	if _, err := os.Lstat(dir); err == nil {
-		return fmt.Errorf("%s exists already: choose another directory", dir)
+		return fmt.Errorf("%s %w", dir, ErrExists)
 	}
 	parent := filepath.Dir(dir)
 	made, err := sudouser.MkdirAll(parent, 0o755)
@@ -30,23 +34,35 @@ func Keep(dir string, run result.Run, artifacts func(result.Trial) map[string][]
 		return explain("making the run directory", dir, err)
 	}
 	// Two levels down, where nobody looks for runs: a crash leaves no half of one.
-	tmp, err := os.MkdirTemp(parent, ".keep-*")
+	worker, err := sudouser.Worker(parent)
+	if err != nil {
+		return err
+	}
+	var tmp string
+	err = worker.Do(func() (err error) {
+		tmp, err = os.MkdirTemp(parent, ".keep-*")
+		return err
+	})
 	if err != nil {
 		return explain("making the run directory", dir, err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	defer func() { err = errors.Join(err, worker.Do(func() error { return os.RemoveAll(tmp) })) }()
 	whole := filepath.Join(tmp, filepath.Base(dir))
-	if err := fill(whole, run, artifacts); err != nil {
+	if err := fill(ctx, whole, run, artifacts); err != nil {
 		return fmt.Errorf("storing the run %s: %w", dir, err)
 	}
-	if err := os.Rename(whole, dir); err != nil {
+	err = worker.Do(func() error { return errors.Join(os.Rename(whole, dir), sudouser.SyncDir(parent)) })
+	if err != nil {
 		return explain("storing the run", dir, err)
 	}
-	return sudouser.SyncDir(parent)
+	if worker.UID == os.Geteuid() { // it was made where the user behind sudo does not come
+		sudouser.GiveTree(dir)
+	}
+	return nil
 }
 
 // fill makes a run directory.
-func fill(dir string, run result.Run, artifacts func(result.Trial) map[string][]byte) (err error) {
+func fill(ctx context.Context, dir string, run result.Run, artifacts func(result.Trial) map[string][]byte) (err error) {
 	planned := copyRun(run)
 	for i, t := range planned.Trials {
 		planned.Trials[i] = result.Trial{Seq: t.Seq, Block: t.Block, Stack: t.Stack, Mix: t.Mix, Repeat: t.Repeat,
@@ -58,15 +74,13 @@ func fill(dir string, run result.Run, artifacts func(result.Trial) map[string][]
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	for _, t := range run.Trials {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if files := artifacts(t); len(files) > 0 {
-			into, err := s.ArtifactDir(t)
-			if err != nil {
+			t.Artifacts = filepath.Join(ArtifactsDir, ArtifactsOf(t))
+			if err := s.KeepFiles(ArtifactsOf(t), files); err != nil {
 				return err
-			}
-			for name, text := range files {
-				if err := os.WriteFile(filepath.Join(into, filepath.Base(name)), text, 0o644); err != nil {
-					return explain("keeping "+name, dir, err)
-				}
 			}
 		}
 		if err := s.SaveTrial(t); err != nil {

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -38,7 +40,7 @@ func artifactsOf(t result.Trial) map[string][]byte {
 func TestKeep(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "runs", "run")
 	want := endedRun(3)
-	if err := Keep(dir, want, artifactsOf); err != nil {
+	if err := Keep(t.Context(), dir, want, artifactsOf); err != nil {
 		t.Fatal(err)
 	}
 	got := read(t, dir)
@@ -48,7 +50,7 @@ func TestKeep(t *testing.T) {
 	got.Finished = time.Time{}
 	for i := range want.Trials {
 		if want.Trials[i].Seq != 2 {
-			want.Trials[i].Artifacts = artifacts(want.Trials[i])
+			want.Trials[i].Artifacts = filepath.Join(ArtifactsDir, ArtifactsOf(want.Trials[i]))
 		}
 	}
 	if !reflect.DeepEqual(*got, want) {
@@ -70,7 +72,7 @@ func TestKeepIsAllOrNothing(t *testing.T) {
 	dir := filepath.Join(root, "runs", "run")
 	run := endedRun(3)
 	run.Trials[2].Status = result.TrialPlanned // it cannot be stored
-	if err := Keep(dir, run, artifactsOf); err == nil {
+	if err := Keep(t.Context(), dir, run, artifactsOf); err == nil {
 		t.Fatal("a trial that has not ended was kept")
 	}
 	if entries, err := os.ReadDir(root); err != nil || len(entries) > 0 {
@@ -79,7 +81,7 @@ func TestKeepIsAllOrNothing(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	mustFail(t, Keep(dir, endedRun(1), artifactsOf), dir, "exists already")
+	mustFail(t, Keep(t.Context(), dir, endedRun(1), artifactsOf), dir, "exists already")
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("in a directory that was there: %v, %v", entries, err)
 	}
@@ -87,5 +89,21 @@ func TestKeepIsAllOrNothing(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	mustFail(t, Keep(filepath.Join(file, "run"), endedRun(1), artifactsOf), "making the run directory", file)
+	mustFail(t, Keep(t.Context(), filepath.Join(file, "run"), endedRun(1), artifactsOf), "making the run directory", file)
+}
+
+// An interrupt leaves all of a run, or nothing.
+func TestKeepIsInterrupted(t *testing.T) {
+	runs := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	err := Keep(ctx, filepath.Join(runs, "run"), endedRun(3), func(result.Trial) map[string][]byte {
+		cancel() // while the first trial is stored
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if left, err := os.ReadDir(runs); err != nil || len(left) > 0 {
+		t.Errorf("it leaves %v, %v", left, err)
+	}
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,19 +35,18 @@ type Summary struct {
 	Skipped    int              // trials that the host cannot run
 }
 
-// List summarizes the runs below root, newest first, then those that cannot be
-// read, each with its reason. No root is no runs. It reads no measurements, and
-// so is quick however many trials there are.
+// List returns summaries of the runs below root, newest first, and then the unreadable runs, each with the reason. A
+// missing root has no runs. List reads no measurements, so that it is quick for any number of trials.
 func List(root string) ([]Summary, error) {
 	names, err := entries(root)
 	if err != nil {
 		return nil, err
 	}
-	all := []Summary{}
+	summaries := []Summary{}
 	for _, name := range names {
-		all = append(all, Summarize(filepath.Join(root, name)))
+		summaries = append(summaries, Summarize(filepath.Join(root, name)))
 	}
-	slices.SortStableFunc(all, func(a, b Summary) int {
+	slices.SortStableFunc(summaries, func(a, b Summary) int {
 		switch {
 		case (a.Problem == nil) != (b.Problem == nil):
 			return map[bool]int{true: -1, false: 1}[a.Problem == nil]
@@ -57,7 +55,7 @@ func List(root string) ([]Summary, error) {
 		}
 		return strings.Compare(b.ID, a.ID)
 	})
-	return all, nil
+	return summaries, nil
 }
 
 // entries names the directories below root that hold a run, or were to.
@@ -101,7 +99,7 @@ func rolledBackSummary(dir string) (s Summary, err error) {
 	}
 	s = summarizeHeader(run)
 	for _, t := range run.Trials {
-		s.count(t.Status, 1)
+		s.count(t.Status)
 	}
 	return s, nil
 }
@@ -121,19 +119,16 @@ func summary(dir string) (s Summary, err error) {
 	if err := checkSchema(tx); err != nil {
 		return s, err
 	}
-	var header string
-	if err := tx.QueryRow("SELECT record FROM run").Scan(&header); err != nil {
+	left, err := newBudget(tx)
+	if err != nil {
 		return s, err
 	}
-	var run result.Run
-	if err := json.Unmarshal([]byte(header), &run); err != nil {
-		return s, fmt.Errorf("the header of the run: %w", err)
-	}
-	if err := schemaError(run.Schema); err != nil {
+	run, err := loadHeader(tx, left)
+	if err != nil {
 		return s, err
 	}
 	s = summarizeHeader(run)
-	return s, s.countTrials(tx)
+	return s, s.countTrials(tx, left)
 }
 
 // summarizeHeader returns a summary of the run's header, without its trials.
@@ -152,32 +147,34 @@ func summarizeHeader(run result.Run) Summary {
 }
 
 // countTrials counts trials by the columns beside their records, without decoding these.
-func (s *Summary) countTrials(tx *sql.Tx) error {
-	rows, err := tx.Query("SELECT status, count(*) FROM trial GROUP BY status")
+func (s *Summary) countTrials(tx *sql.Tx, left *budget) error {
+	rows, err := tx.Query("SELECT status FROM trial")
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var status string
-		var n int
-		if err := rows.Scan(&status, &n); err != nil {
+		if err := rows.Scan(&status); err != nil {
 			return err
 		}
-		s.count(result.TrialStatus(status), n)
+		if err := left.spend(len(status)); err != nil {
+			return err
+		}
+		s.count(result.TrialStatus(status))
 	}
 	return rows.Err()
 }
 
-func (s *Summary) count(status result.TrialStatus, n int) {
-	s.Trials += n
+func (s *Summary) count(status result.TrialStatus) {
+	s.Trials++
 	switch status {
 	case result.TrialDone:
-		s.Done += n
+		s.Done++
 	case result.TrialFailed:
-		s.Failed += n
+		s.Failed++
 	case result.TrialSkipped:
-		s.Skipped += n
+		s.Skipped++
 	}
 }
 

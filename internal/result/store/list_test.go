@@ -41,11 +41,11 @@ func stored(t *testing.T, root, id string, started time.Time, n, done int, statu
 
 func TestList(t *testing.T) {
 	root := t.TempDir()
-	at := time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC)
-	stored(t, root, "old", at, 4, 4, result.RunComplete)
-	stored(t, root, "new", at.Add(48*time.Hour), 4, 1, result.RunInterrupted)
-	stored(t, root, "crashed", at.Add(24*time.Hour), 2, 0, result.RunRunning)
-	stored(t, root, "busy", at.Add(12*time.Hour), 2, 1, result.RunInterrupted)
+	began := time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC)
+	stored(t, root, "old", began, 4, 4, result.RunComplete)
+	stored(t, root, "new", began.Add(48*time.Hour), 4, 1, result.RunInterrupted)
+	stored(t, root, "crashed", began.Add(24*time.Hour), 2, 0, result.RunRunning)
+	stored(t, root, "busy", began.Add(12*time.Hour), 2, 1, result.RunInterrupted)
 	busy, err := Open(filepath.Join(root, "busy"))
 	if err != nil {
 		t.Fatal(err)
@@ -68,12 +68,12 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	all, err := List(root)
+	summaries, err := List(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, s := range all {
+	for _, s := range summaries {
 		names = append(names, filepath.Base(s.Dir))
 		if (s.Problem != nil) != (s.ID == "") {
 			t.Errorf("%s: id %q, %v", s.Dir, s.ID, s.Problem)
@@ -88,15 +88,15 @@ func TestList(t *testing.T) {
 		{Status: result.RunRunning, Trials: 2, Done: 1, Failed: 1, Written: true},
 		{Status: result.RunComplete, Trials: 4, Done: 4},
 	} {
-		got := all[i]
+		got := summaries[i]
 		if got.Status != want.Status || got.Trials != want.Trials || got.Done != want.Done ||
 			got.Failed != want.Failed || got.Written != want.Written ||
 			got.Stacks != 2 || got.Workloads != 1 || got.Experiment != "quick" {
 			t.Errorf("%s: %+v", names[i], got)
 		}
 	}
-	mustFail(t, all[4].Problem, "damaged", "not a database")
-	mustFail(t, all[5].Problem, "halved", "results.db is missing")
+	mustFail(t, summaries[4].Problem, "damaged", "not a database")
+	mustFail(t, summaries[5].Problem, "halved", "results.db is missing")
 	if none, err := List(filepath.Join(root, "nothing")); err != nil || len(none) != 0 {
 		t.Errorf("%v, %v", none, err)
 	}

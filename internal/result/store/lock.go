@@ -51,8 +51,8 @@ func acquire(dir string) (*lock, error) {
 			_ = f.Close()
 			continue
 		}
-		who := fmt.Sprintf("process %d, since %s", os.Getpid(), time.Now().Format("2006-01-02 15:04:05"))
-		if err := errors.Join(f.Truncate(0), write(f, who+"\n")); err != nil {
+		holderText := fmt.Sprintf("process %d, since %s", os.Getpid(), time.Now().Format("2006-01-02 15:04:05"))
+		if err := errors.Join(f.Truncate(0), write(f, holderText+"\n")); err != nil {
 			l := &lock{file: f}
 			l.release()
 			return nil, explain("taking the lock of the run", dir, err)

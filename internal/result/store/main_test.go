@@ -53,12 +53,12 @@ func done(t result.Trial, bins int) result.Trial {
 	t.Started = time.Date(2026, 5, 12, 9, 30, t.Seq, 123456789, time.UTC)
 	t.ElapsedSeconds = 1.5 + float64(t.Seq)
 	l := hist.Histogram{MeanNS: float64(t.Seq) / 3, MinNS: 1}
-	all := make([]hist.Bin, bins)
-	for i := range all {
-		all[i] = hist.Bin{NS: uint64(1000 + i*i*64 + t.Seq), Count: uint64(i*7 + t.Seq)}
-		l.Count, l.MaxNS = l.Count+all[i].Count, all[i].NS
+	packed := make([]hist.Bin, bins)
+	for i := range packed {
+		packed[i] = hist.Bin{NS: uint64(1000 + i*i*64 + t.Seq), Count: uint64(i*7 + t.Seq)}
+		l.Count, l.MaxNS = l.Count+packed[i].Count, packed[i].NS
 	}
-	l.Bins = hist.Pack(all)
+	l.Bins = hist.Pack(packed)
 	ratio := 1.0
 	t.Instances = result.One(&result.Measurement{Seconds: 1,
 		Operations: result.ReadsWrites(result.Operation{Count: uint64(t.Seq), Rate: float64(t.Seq) / 7,
@@ -153,7 +153,7 @@ func anyTime() *rapid.Generator[time.Time] {
 }
 
 // some draws a nil slice or one with values: an empty one is read back as nil.
-func some[T any](g *rapid.Generator[T]) *rapid.Generator[[]T] {
+func sliceOf[T any](g *rapid.Generator[T]) *rapid.Generator[[]T] {
 	return rapid.Custom(func(t *rapid.T) []T {
 		s := rapid.SliceOfN(g, 0, 5).Draw(t, "slice")
 		if len(s) == 0 {
@@ -168,7 +168,7 @@ func anyLatency() *rapid.Generator[hist.Histogram] {
 		return hist.Histogram{
 			Count: rapid.Uint64().Draw(t, "count"), MeanNS: anyFloat().Draw(t, "mean"),
 			MinNS: rapid.Uint64().Draw(t, "min"), MaxNS: rapid.Uint64().Draw(t, "max"),
-			Bins: hist.Pack(some(rapid.Custom(func(t *rapid.T) hist.Bin {
+			Bins: hist.Pack(sliceOf(rapid.Custom(func(t *rapid.T) hist.Bin {
 				return hist.Bin{NS: rapid.Uint64().Draw(t, "ns"), Count: rapid.Uint64().Draw(t, "n")}
 			})).Draw(t, "bins")),
 		}
@@ -216,7 +216,7 @@ func anyEnd(planned result.Trial) *rapid.Generator[result.Trial] {
 			end.Checks = []result.Honesty{{
 				Source: result.Source(anyText().Draw(t, "source")), Reason: anyText().Draw(t, "reason"),
 				Ratio: rapid.Ptr(anyFloat(), true).Draw(t, "ratio"),
-				Served: some(rapid.Custom(func(t *rapid.T) result.DeviceCounter {
+				Served: sliceOf(rapid.Custom(func(t *rapid.T) result.DeviceCounter {
 					return result.DeviceCounter{Device: anyDevice().Draw(t, "device"), Reads: rapid.Uint64().Draw(t, "reads"),
 						WriteBytes: rapid.Uint64().Draw(t, "written"), PerIO: anyFloat().Draw(t, "per io")}
 				})).Draw(t, "served"),
@@ -225,10 +225,10 @@ func anyEnd(planned result.Trial) *rapid.Generator[result.Trial] {
 		if rapid.Bool().Draw(t, "traced") {
 			end.Trace = &result.Trace{
 				Recorder: anyText().Draw(t, "recorder"), Lost: rapid.Uint64().Draw(t, "lost"),
-				Missing: some(anyText()).Draw(t, "missing"),
+				Missing: sliceOf(anyText()).Draw(t, "missing"),
 				Read:    rapid.Ptr(anyBreakdown(), true).Draw(t, "read parts"),
 				Write:   rapid.Ptr(anyBreakdown(), true).Draw(t, "write parts"),
-				Served: some(rapid.Custom(func(t *rapid.T) result.Served {
+				Served: sliceOf(rapid.Custom(func(t *rapid.T) result.Served {
 					return result.Served{Device: anyText().Draw(t, "device"), Owner: anyText().Draw(t, "owner"),
 						Requests: rapid.Uint64().Draw(t, "requests")}
 				})).Draw(t, "served"),
@@ -269,10 +269,10 @@ func anyStack(name string) *rapid.Generator[result.Stack] {
 	return rapid.Custom(func(t *rapid.T) result.Stack {
 		return result.Stack{
 			Name: name, Line: anyText().Draw(t, "line"),
-			Marks: some(rapid.SampledFrom([]result.Mark{result.MarkLoop, result.MarkMemory,
+			Marks: sliceOf(rapid.SampledFrom([]result.Mark{result.MarkLoop, result.MarkMemory,
 				result.MarkShared})).Draw(t, "marks"),
-			Devices: some(anyDevice()).Draw(t, "devices"),
-			Facts: some(rapid.Custom(func(t *rapid.T) result.Fact {
+			Devices: sliceOf(anyDevice()).Draw(t, "devices"),
+			Facts: sliceOf(rapid.Custom(func(t *rapid.T) result.Fact {
 				return result.Fact{Name: anyText().Draw(t, "fact"), Value: anyText().Draw(t, "value")}
 			})).Draw(t, "facts"),
 		}
@@ -283,8 +283,8 @@ func anyEnvironment() *rapid.Generator[result.Environment] {
 	return rapid.Custom(func(t *rapid.T) result.Environment {
 		return result.Environment{
 			Hostname: anyText().Draw(t, "host"), Kernel: anyText().Draw(t, "kernel"), CPUs: rapid.Int().Draw(t, "cpus"),
-			MemoryBytes: rapid.Uint64().Draw(t, "memory"), Notes: some(anyText()).Draw(t, "notes"),
-			Devices: some(rapid.Custom(func(t *rapid.T) result.DeviceInfo {
+			MemoryBytes: rapid.Uint64().Draw(t, "memory"), Notes: sliceOf(anyText()).Draw(t, "notes"),
+			Devices: sliceOf(rapid.Custom(func(t *rapid.T) result.DeviceInfo {
 				return result.DeviceInfo{Name: anyText().Draw(t, "name"), SizeBytes: rapid.Uint64().Draw(t, "size"),
 					Rotational: rapid.Bool().Draw(t, "rotational")}
 			})).Draw(t, "devices"),

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"plimsoll/internal/state/sudouser"
 )
 
 // Remove deletes a run directory. It refuses a run that a process is writing, a link, and a directory that holds
@@ -20,20 +22,28 @@ func Remove(dir string) error {
 	if err := checkIsRun(dir); err != nil {
 		return err
 	}
-	above, err := os.OpenRoot(filepath.Dir(strings.TrimRight(dir, "/")))
+	worker, err := sudouser.Worker(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	return worker.Do(func() error { return remove(dir) })
+}
+
+func remove(dir string) error {
+	parent, err := os.OpenRoot(filepath.Dir(strings.TrimRight(dir, "/")))
 	if err != nil {
 		return explain("removing the run", dir, err)
 	}
-	defer above.Close()
+	defer parent.Close()
 	name := filepath.Base(dir)
-	info, err := above.Lstat(name)
+	info, err := parent.Lstat(name)
 	if err != nil {
 		return explain("removing the run", dir, err)
 	}
 	if !info.IsDir() {
 		return fmt.Errorf("removing the run %s: it is a link: name the directory that it leads to", dir)
 	}
-	inside, err := above.OpenRoot(name)
+	inside, err := parent.OpenRoot(name)
 	if err != nil {
 		return explain("removing the run", dir, err)
 	}
@@ -62,7 +72,7 @@ func Remove(dir string) error {
 				dir, e.Name())
 		}
 	}
-	// What makes it a run goes last: cut off in between, it can be removed again.
+	// The results go last: after an interruption, the directory is still a run that can be removed.
 	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int {
 		return cmp.Compare(strings.Count(a.Name(), ResultsFile), strings.Count(b.Name(), ResultsFile))
 	})
@@ -71,7 +81,7 @@ func Remove(dir string) error {
 			return explain("removing the run", dir, err)
 		}
 	}
-	if err := above.Remove(name); err != nil {
+	if err := parent.Remove(name); err != nil {
 		return explain("removing the run", dir, err)
 	}
 	return nil

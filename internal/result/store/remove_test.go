@@ -10,15 +10,15 @@ import (
 // aRun keeps a run in a new directory beside a file of somebody's.
 func aRun(t *testing.T) (dir, precious string) {
 	t.Helper()
-	above := t.TempDir()
-	dir, precious = filepath.Join(above, "run"), filepath.Join(above, "elsewhere", "precious")
+	parent := t.TempDir()
+	dir, precious = filepath.Join(parent, "run"), filepath.Join(parent, "elsewhere", "precious")
 	if err := os.Mkdir(filepath.Dir(precious), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(precious, []byte("precious"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := Keep(dir, endedRun(3), artifactsOf); err != nil {
+	if err := Keep(t.Context(), dir, endedRun(3), artifactsOf); err != nil {
 		t.Fatal(err)
 	}
 	return dir, precious
@@ -50,12 +50,12 @@ func TestRemove(t *testing.T) {
 // What is no run directory is refused, with nothing deleted.
 func TestRemoveRefuses(t *testing.T) {
 	type attack = func(t *testing.T, dir, precious string) (name string)
-	link := func(t *testing.T, to, at string) string {
+	link := func(t *testing.T, to, name string) string {
 		t.Helper()
-		if err := os.Symlink(to, at); err != nil {
+		if err := os.Symlink(to, name); err != nil {
 			t.Fatal(err)
 		}
-		return at
+		return name
 	}
 	for name, c := range map[string]struct {
 		want string
@@ -75,7 +75,7 @@ func TestRemoveRefuses(t *testing.T) {
 		"dots": {"name its directory", func(_ *testing.T, dir, _ string) string { return dir + "/" + ArtifactsDir + "/.." }},
 		"a link before dots": {"without one", func(t *testing.T, dir, precious string) string {
 			twin := filepath.Join(filepath.Dir(precious), "run")
-			if err := Keep(twin, endedRun(1), artifactsOf); err != nil {
+			if err := Keep(t.Context(), twin, endedRun(1), artifactsOf); err != nil {
 				t.Fatal(err)
 			}
 			beside := twin + "-beside"

@@ -31,7 +31,19 @@ func saveSeries(tx *sql.Tx, t result.Trial) error {
 
 // loadSeries reads the series of a trial.
 func loadSeries(db *sql.DB, seq int) (all []result.Series, err error) {
-	rows, err := db.Query("SELECT record, samples FROM series WHERE seq = ? ORDER BY number", seq)
+	tx, err := db.Begin()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := checkSchema(tx); err != nil {
+		return nil, err
+	}
+	left, err := newBudget(tx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tx.Query("SELECT record, samples FROM series WHERE seq = ? ORDER BY number", seq)
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +55,9 @@ func loadSeries(db *sql.DB, seq int) (all []result.Series, err error) {
 			s      result.Series
 		)
 		if err := rows.Scan(&record, &blob); err != nil {
+			return nil, err
+		}
+		if err := left.spend(len(record) + len(blob)); err != nil {
 			return nil, err
 		}
 		if err := json.Unmarshal([]byte(record), &s); err != nil {

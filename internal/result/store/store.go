@@ -20,7 +20,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -30,6 +29,7 @@ import (
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/state/inputfile"
+	"plimsoll/internal/state/runid"
 	"plimsoll/internal/state/sudouser"
 )
 
@@ -44,22 +44,22 @@ const (
 
 // Store is a run directory that this process writes. Its methods may be
 // called from several goroutines. What it makes belongs to the user behind
-// sudo, when there is one.
+// sudo, when there is one: it is made with that user's rights on files.
 type Store struct {
-	dir  string
-	db   *sql.DB
-	lock *lock
+	dir    string
+	worker sudouser.User // as whom files of the directory are opened
+	db     *sql.DB
+	lock   *lock
 
-	mu    sync.Mutex
-	run   result.Run
-	begun string // directory of artifacts that are being written; "" for none
+	mu  sync.Mutex // guards run and the database
+	run result.Run
 }
 
 // Create makes dir, with the parents it lacks, and stores the run's header
 // and its planned trials there. It refuses a directory that holds a run.
 // When it fails, what it made is gone again.
 func Create(dir string, run result.Run) (_ *Store, err error) {
-	if err := result.CheckRunID(run.ID); err != nil {
+	if err := runid.Check(run.ID); err != nil {
 		return nil, err
 	}
 	if err := Vacant(dir); err != nil {
@@ -76,76 +76,95 @@ func Create(dir string, run result.Run) (_ *Store, err error) {
 	if err != nil {
 		return nil, explain("making the run directory", dir, err)
 	}
-	l, err := acquire(dir)
-	if err != nil {
-		return nil, err
-	}
-	// Another process may have been faster between the first look and the lock.
-	if err := Vacant(dir); err != nil {
-		l.release()
-		return nil, err
-	}
-	s := &Store{dir: dir, lock: l, run: copyRun(run)}
+	s := &Store{dir: dir, run: copyRun(run)}
 	s.run.Schema = result.SchemaVersion
-	defer func() {
-		if err != nil {
-			_ = s.Close()
-			for _, name := range []string{RunFile, ResultsFile, ResultsFile + "-journal"} {
-				_ = os.Remove(filepath.Join(dir, name))
-			}
-		}
-	}()
-	if err := newDatabase(dir); err != nil {
-		return nil, explain("making the result database", dir, err)
+	if s.worker, err = sudouser.Worker(dir); err != nil {
+		return nil, err
 	}
-	if s.db, err = openDB(dir, readWrite); err != nil {
-		return nil, explain("making the result database", dir, err)
-	}
-	if err := createRun(s.db, s.run); err != nil {
-		return nil, explain("storing the plan of the run", dir, err)
-	}
-	if err := s.writeSnapshot(); err != nil {
+	if err := s.worker.Do(s.create); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
+// create makes the files of a new run.
+func (s *Store) create() (err error) {
+	if s.lock, err = acquire(s.dir); err != nil {
+		return err
+	}
+	// Another process may have been faster between the first look and the lock.
+	if err := Vacant(s.dir); err != nil {
+		s.lock.release()
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = s.Close()
+			for _, name := range []string{RunFile, ResultsFile, ResultsFile + "-journal"} {
+				_ = os.Remove(filepath.Join(s.dir, name))
+			}
+		}
+	}()
+	if err := newDatabase(s.dir); err != nil {
+		return explain("making the result database", s.dir, err)
+	}
+	if s.db, err = openDB(s.dir, readWrite); err != nil {
+		return explain("making the result database", s.dir, err)
+	}
+	if err := createRun(s.db, s.run); err != nil {
+		return explain("storing the plan of the run", s.dir, err)
+	}
+	return s.writeSnapshot()
+}
+
 // Open opens a run to go on with it, and marks it as running. It refuses a
 // run that another process is writing.
-func Open(dir string) (_ *Store, err error) {
+func Open(dir string) (*Store, error) {
 	if err := checkIsRun(dir); err != nil {
 		return nil, err
 	}
-	if err := checkNoLinks(dir); err != nil {
-		return nil, err
-	}
-	if err := checkSnapshot(dir); err != nil {
-		return nil, explain("opening the run", dir, err)
-	}
-	l, err := acquire(dir)
+	worker, err := sudouser.Worker(dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, lock: l}
+	s := &Store{dir: dir, worker: worker}
+	if err := worker.Do(s.open); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// open opens the files of a run that is there.
+func (s *Store) open() (err error) {
+	if err := checkNoLinks(s.dir); err != nil {
+		return err
+	}
+	if err := checkSnapshot(s.dir); err != nil {
+		return explain("opening the run", s.dir, err)
+	}
+	if s.lock, err = acquire(s.dir); err != nil {
+		return err
+	}
 	defer func() {
 		if err != nil {
 			_ = s.Close()
 		}
 	}()
-	if s.db, err = openDB(dir, readWrite); err != nil {
-		return nil, explain("opening the result database", dir, err)
+	if s.db, err = openDB(s.dir, readWrite); err != nil {
+		return explain("opening the result database", s.dir, err)
 	}
 	if s.run, err = loadRun(s.db); err != nil {
-		return nil, explain("reading the run", dir, err)
-	}
-	if err := result.CheckRunID(s.run.ID); err != nil {
-		return nil, explain("reading the run", dir, err)
+		return explain("reading the run", s.dir, err)
 	}
 	s.run.Status, s.run.Finished = result.RunRunning, time.Time{}
-	if err := s.saveHeader(); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s.saveHeader()
+}
+
+// change calls f, which writes the run, with the rights of the worker, one at a time.
+func (s *Store) change(f func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.worker.Do(f)
 }
 
 // Read reads a run without changing anything: its directory may be
@@ -162,9 +181,6 @@ func Read(dir string) (*result.Run, error) {
 		run, err = readRolledBack(dir)
 	}
 	if err != nil {
-		return nil, explain("reading the run", dir, err)
-	}
-	if err := result.CheckRunID(run.ID); err != nil {
 		return nil, explain("reading the run", dir, err)
 	}
 	return &run, nil
@@ -201,51 +217,44 @@ func (s *Store) Run() *result.Run {
 
 // SaveTrial stores a trial that ended: done, failed or skipped. Once it
 // returns nil, the trial outlives a power loss. Stack, workload and place in
-// the plan must be those that were planned, and a trial ends only once. When
-// the trial names no artifacts and ArtifactDir was called for it, they are
-// filled in.
+// the plan must be those that were planned, and a trial ends only once.
 //
 // When the disk is full, errors.Is(err, syscall.ENOSPC) holds, nothing of
 // the trial is stored, and SaveTrial may be called again.
 func (s *Store) SaveTrial(t result.Trial) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	what := fmt.Sprintf("storing trial %d (%s, %s, repeat %d)", t.Seq, t.Stack, t.Mix, t.Repeat)
-	i := slices.IndexFunc(s.run.Trials, func(p result.Trial) bool { return p.Seq == t.Seq })
-	if i < 0 {
-		return fmt.Errorf("%s: the run has no such trial", what)
+	return s.change(func() error { return s.saveTrial(t) })
+}
+
+func (s *Store) saveTrial(t result.Trial) error {
+	subject := fmt.Sprintf("storing trial %d (%s, %s, repeat %d)", t.Seq, t.Stack, t.Mix, t.Repeat)
+	i := t.Seq - 1
+	if i < 0 || i >= len(s.run.Trials) || s.run.Trials[i].Seq != t.Seq {
+		return fmt.Errorf("%s: the run has no such trial", subject)
 	}
 	planned := s.run.Trials[i]
 	switch {
 	case t.Status == result.TrialPlanned || t.Status == "":
-		return fmt.Errorf("%s: it has not ended", what)
+		return fmt.Errorf("%s: it has not ended", subject)
 	case planned.Status != result.TrialPlanned:
-		return fmt.Errorf("%s: it is stored already, as %s", what, planned.Status)
+		return fmt.Errorf("%s: it is stored already, as %s", subject, planned.Status)
 	case planned.Stack != t.Stack || planned.Mix != t.Mix || planned.Repeat != t.Repeat || planned.Block != t.Block:
-		return fmt.Errorf("%s: planned was %s, %s, repeat %d in round %d", what, planned.Stack, planned.Mix,
+		return fmt.Errorf("%s: planned was %s, %s, repeat %d in round %d", subject, planned.Stack, planned.Mix,
 			planned.Repeat, planned.Block)
 	}
-	if t.Artifacts == "" {
-		if info, err := os.Stat(filepath.Join(s.dir, artifacts(t))); err == nil && info.IsDir() {
-			t.Artifacts = artifacts(t)
-		}
-	}
 	if err := endTrial(s.db, t); err != nil {
-		return explain(what, s.dir, err)
+		return explain(subject, s.dir, err)
 	}
 	t.Series = nil // see ReadSeries
 	s.run.Trials[i] = t
-	if s.begun != "" {
-		sudouser.GiveTree(s.begun)
-		s.begun = ""
-	}
 	return nil
 }
 
 // Plan adds trials to the plan, behind those that are there.
 func (s *Store) Plan(trials []result.Trial) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	return s.change(func() error { return s.plan(trials) })
+}
+
+func (s *Store) plan(trials []result.Trial) error {
 	for i, t := range trials {
 		if t.Seq != len(s.run.Trials)+i+1 || t.Status != result.TrialPlanned {
 			return fmt.Errorf("planning trial %d (%s) in %s: planned trials follow upon the %d that are there", t.Seq,
@@ -261,8 +270,10 @@ func (s *Store) Plan(trials []result.Trial) error {
 
 // Withdraw removes the last trials of the plan, which must not have been run. Seq stays without gaps.
 func (s *Store) Withdraw(trials int) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	return s.change(func() error { return s.withdraw(trials) })
+}
+
+func (s *Store) withdraw(trials int) error {
 	keep := len(s.run.Trials) - trials
 	if trials < 0 || keep < 0 {
 		return fmt.Errorf("withdrawing %d trials from %s: it has %d", trials, s.dir, len(s.run.Trials))
@@ -282,8 +293,10 @@ func (s *Store) Withdraw(trials int) error {
 // SaveHeader stores everything of the run but its id, its schema and its
 // trials, which stay as they are.
 func (s *Store) SaveHeader(run result.Run) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	return s.change(func() error { return s.replaceHeader(run) })
+}
+
+func (s *Store) replaceHeader(run result.Run) error {
 	if run.ID != s.run.ID {
 		return fmt.Errorf("storing the header of run %s in %s: it holds run %s", run.ID, s.dir, s.run.ID)
 	}
@@ -299,8 +312,10 @@ func (s *Store) SaveHeader(run result.Run) error {
 
 // SetStack stores what became known of a stack, by its name.
 func (s *Store) SetStack(stack result.Stack) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	return s.change(func() error { return s.setStack(stack) })
+}
+
+func (s *Store) setStack(stack result.Stack) error {
 	i := slices.IndexFunc(s.run.Stacks, func(p result.Stack) bool { return p.Name == stack.Name })
 	if i < 0 {
 		return fmt.Errorf("storing stack %q in %s: the run has no such stack", stack.Name, s.dir)
@@ -316,49 +331,12 @@ func (s *Store) SetStack(stack result.Stack) error {
 
 // Finish stores how the run ended, and when, and replaces run.json.
 func (s *Store) Finish(status result.RunStatus) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	return s.change(func() error { return s.finish(status) })
+}
+
+func (s *Store) finish(status result.RunStatus) error {
 	s.run.Status, s.run.Finished = status, time.Now().UTC()
 	return s.saveHeader()
-}
-
-// ArtifactDir makes an empty directory for the artifacts of a trial and gives
-// its path. What an earlier attempt at the trial left there is removed.
-func (s *Store) ArtifactDir(t result.Trial) (string, error) {
-	dir := filepath.Join(s.dir, artifacts(t))
-	if err := checkNoLinks(s.dir); err != nil {
-		return "", err
-	}
-	if _, err := sudouser.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return "", explain("making the directory of artifacts", s.dir, err)
-	}
-	root, err := os.OpenRoot(s.dir) // no link leads out of it
-	if err != nil {
-		return "", explain("opening the run directory", s.dir, err)
-	}
-	defer root.Close()
-	if err := root.RemoveAll(artifacts(t)); err != nil {
-		return "", explain("emptying the artifacts of an earlier attempt", s.dir, err)
-	}
-	// It is given to the user behind sudo when all in it is there.
-	if err := root.Mkdir(artifacts(t), 0o755); err != nil {
-		return "", explain("making the directory of artifacts", s.dir, err)
-	}
-	s.mu.Lock()
-	s.begun = dir
-	s.mu.Unlock()
-	return dir, nil
-}
-
-// DropArtifacts removes the artifacts of a trial that did not come to its end.
-func (s *Store) DropArtifacts(t result.Trial) error {
-	if err := os.RemoveAll(filepath.Join(s.dir, artifacts(t))); err != nil {
-		return explain("removing the artifacts of a trial", s.dir, err)
-	}
-	s.mu.Lock()
-	s.begun = ""
-	s.mu.Unlock()
-	return nil
 }
 
 // minRoom is the space in bytes that a trial's record and the smallest artifacts take.
@@ -381,11 +359,10 @@ func (s *Store) Close() error {
 	if s.db != nil {
 		err = s.db.Close()
 	}
-	if s.begun != "" { // of a trial that did not end
-		sudouser.GiveTree(s.begun)
-	}
-	s.lock.release()
-	return err
+	return errors.Join(err, s.worker.Do(func() error {
+		s.lock.release()
+		return nil
+	}))
 }
 
 // saveHeader stores the header and replaces run.json.
@@ -394,19 +371,6 @@ func (s *Store) saveHeader() error {
 		return explain("storing the header of the run", s.dir, err)
 	}
 	return s.writeSnapshot()
-}
-
-// artifacts is the directory of a trial's artifacts, relative to the run's.
-func artifacts(t result.Trial) string {
-	plain := func(name string) string {
-		return strings.Map(func(r rune) rune {
-			if r == '/' || r == 0 || r <= ' ' {
-				return '_'
-			}
-			return r
-		}, name)
-	}
-	return filepath.Join(ArtifactsDir, fmt.Sprintf("%03d-%s-%s-%d", t.Seq, plain(t.Stack), plain(t.Mix), t.Repeat))
 }
 
 // copyRun copies those parts of a run that the store changes.
@@ -427,13 +391,13 @@ func Vacant(dir string) error {
 			return explain("looking for a run", dir, err)
 		}
 	}
-	for at := dir; ; at = filepath.Dir(at) { // what is there of it decides whether the rest can be made
-		err := unix.Access(at, unix.W_OK|unix.X_OK)
-		if errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
+	for path := dir; ; path = filepath.Dir(path) { // the nearest existing directory decides whether dir can be made
+		err := unix.Access(path, unix.W_OK|unix.X_OK)
+		if errors.Is(err, fs.ErrNotExist) && path != filepath.Dir(path) {
 			continue
 		}
 		if err != nil {
-			return explain("making the run directory", dir, &fs.PathError{Op: "write", Path: at, Err: err})
+			return explain("making the run directory", dir, &fs.PathError{Op: "write", Path: path, Err: err})
 		}
 		return nil
 	}
@@ -496,7 +460,7 @@ func checkNoLinks(dir string) error {
 			return fmt.Errorf("writing the run in %s: %s is a link, and what is written there would go to another place:  "+
 				"plimsoll makes none; copy the run without links", dir, name)
 		case isDirectory && kind != unix.S_IFDIR, !isDirectory && (kind != unix.S_IFREG || st.Nlink > 1):
-			return fmt.Errorf("writing the run in %s: %s is nothing that plimsoll made: copy the run to a new "+
+			return fmt.Errorf("writing the run in %s: %s was not made by plimsoll: copy the run to a new "+
 				"directory", dir, name)
 		}
 	}
@@ -505,20 +469,21 @@ func checkNoLinks(dir string) error {
 
 // explain makes an error for people: what failed, where, why, and what to do
 // when that is known. Errors of a full disk are syscall.ENOSPC in any case.
-func explain(what, dir string, err error) error {
+func explain(action, dir string, err error) error {
+	err = cut{err}
 	var path *fs.PathError
 	switch {
 	case isFull(err):
 		return fmt.Errorf("%s in %s: the file system there is full: free some space, then go on with --resume: %w",
-			what, dir, syscall.ENOSPC)
+			action, dir, syscall.ENOSPC)
 	case errors.Is(err, fs.ErrNotExist) && errors.As(err, &path) && path.Path == dir:
-		return fmt.Errorf("%s: %w", what, inputfile.NotThere("directory", dir))
+		return fmt.Errorf("%s: %w", action, inputfile.NotThere("directory", dir))
 	case isMoved(err):
-		return fmt.Errorf("%s: %s was removed or moved while the run was under way", what, dir)
+		return fmt.Errorf("%s: %s was removed or moved while the run was under way", action, dir)
 	case isDamaged(err):
-		return fmt.Errorf("%s in %s: %s is damaged, or another program's: %w", what, dir, ResultsFile, err)
+		return fmt.Errorf("%s in %s: %s is damaged, or another program's: %w", action, dir, ResultsFile, err)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s in %s: %w: run as the user who owns it, or as root", what, dir, err)
+		return fmt.Errorf("%s in %s: %w: run as the user who owns it, or as root", action, dir, err)
 	}
-	return fmt.Errorf("%s in %s: %w", what, dir, err)
+	return fmt.Errorf("%s in %s: %w", action, dir, err)
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -71,7 +72,7 @@ func TestEverythingComesBack(t *testing.T) {
 		header := *s.Run()
 		header.Environment = anyEnvironment().Draw(t, "environment")
 		header.Experiment.Question = anyText().Draw(t, "question")
-		header.Command = some(anyText()).Draw(t, "command")
+		header.Command = sliceOf(anyText()).Draw(t, "command")
 		header.Seed = rapid.Uint64().Draw(t, "seed")
 		header.Trials = nil // SaveHeader leaves the trials alone
 		if err := s.SaveHeader(header); err != nil {
@@ -83,7 +84,7 @@ func TestEverythingComesBack(t *testing.T) {
 		if err := s.SetStack(want.Stacks[1]); err != nil {
 			t.Fatal(err)
 		}
-		same := func(who string, got *result.Run, err error) {
+		check := func(source string, got *result.Run, err error) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,12 +92,12 @@ func TestEverythingComesBack(t *testing.T) {
 				got.Trials = want.Trials // nil or empty
 			}
 			if !reflect.DeepEqual(*got, want) {
-				t.Fatalf("%s gives another run:\n%+v\nwant\n%+v", who, *got, want)
+				t.Fatalf("%s gives another run:\n%+v\nwant\n%+v", source, *got, want)
 			}
 		}
-		same("Run", s.Run(), nil)
+		check("Run", s.Run(), nil)
 		got, err := Read(dir)
-		same("Read", got, err)
+		check("Read", got, err)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +106,7 @@ func TestEverythingComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer again.Close()
-		same("Open", again.Run(), nil)
+		check("Open", again.Run(), nil)
 	})
 }
 
@@ -190,7 +191,7 @@ func TestStatusAndSnapshot(t *testing.T) {
 	if err := s.Finish(result.RunInterrupted); err != nil {
 		t.Fatal(err)
 	}
-	look(result.RunInterrupted, `"p99_9_ns":`)
+	look(result.RunInterrupted, `"percentiles": {`, `"p50_ns":`)
 	_ = s.Close()
 
 	s, err := Open(dir)
@@ -214,6 +215,31 @@ func TestStatusAndSnapshot(t *testing.T) {
 	}
 }
 
+// reachable returns a directory that other users can reach.
+func reachable(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// keep keeps a file as the artifacts of a trial, and returns their path.
+func keep(t *testing.T, s *Store, trial result.Trial, file string) string {
+	t.Helper()
+	from := filepath.Join(t.TempDir(), "scratch")
+	err := errors.Join(os.Mkdir(from, 0o755), os.WriteFile(filepath.Join(from, file), []byte("x"), 0o640))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := s.KeepArtifacts(ArtifactsOf(trial), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // Artifacts of an attempt that was cut off do not mix with the next one's.
 func TestArtifacts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
@@ -221,24 +247,20 @@ func TestArtifacts(t *testing.T) {
 	run.Stacks[0].Name, run.Trials[0].Stack = "a/b c", "a/b c"
 	s := create(t, dir, run)
 	first := s.Run().Trials[0]
-	path, err := s.ArtifactDir(first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := filepath.Join(dir, "artifacts", "001-a_b_c-RR-1"); path != want {
+	keep(t, s, first, "cut-off")
+	path := keep(t, s, first, "fio.json")
+	if want := "artifacts/001-a_b_c-RR-1"; path != want {
 		t.Errorf("artifacts are in %s, want %s", path, want)
 	}
-	if err := os.WriteFile(filepath.Join(path, "fio.json"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if path, err = s.ArtifactDir(first); err != nil {
-		t.Fatal(err)
-	}
-	if entries, _ := os.ReadDir(path); len(entries) != 0 {
-		t.Errorf("the directory of a new attempt holds %v", entries)
+	if entries, err := os.ReadDir(filepath.Join(dir, path)); len(entries) != 1 || entries[0].Name() != "fio.json" {
+		t.Errorf("the directory of a new attempt holds %v, %v", entries, err)
 	}
 	for _, trial := range s.Run().Trials {
-		if err := s.SaveTrial(done(trial, 2)); err != nil {
+		ended := done(trial, 2)
+		if trial.Seq == first.Seq {
+			ended.Artifacts = path
+		}
+		if err := s.SaveTrial(ended); err != nil {
 			t.Fatal(err)
 		}
 	}

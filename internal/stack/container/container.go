@@ -94,7 +94,7 @@ func (e *Engine) Run(ctx context.Context, j *journal.Journal, cfg ContainerConfi
 
 // creation returns the options for the engine's API, or an error with all that is wrong with cfg.
 func (e *Engine) creation(cfg ContainerConfig) (client.ContainerCreateOptions, error) {
-	var all []error
+	var errs []error
 	host := &container.HostConfig{
 		NetworkMode: "none",
 		LogConfig:   container.LogConfig{Type: "none"},
@@ -102,17 +102,17 @@ func (e *Engine) creation(cfg ContainerConfig) (client.ContainerCreateOptions, e
 	}
 	for _, b := range slices.Concat(cfg.Image.binds, cfg.Binds) {
 		if _, err := os.Stat(b.Host); err != nil {
-			all = append(all, fmt.Errorf("bind: %w", err))
+			errs = append(errs, fmt.Errorf("bind: %w", err))
 		}
 		if !filepath.IsAbs(b.Host) || !filepath.IsAbs(b.Inside) {
-			all = append(all, fmt.Errorf("bind %s at %s: both must be absolute paths", b.Host, b.Inside))
+			errs = append(errs, fmt.Errorf("bind %s at %s: both must be absolute paths", b.Host, b.Inside))
 		}
 		host.Mounts = append(host.Mounts,
 			mount.Mount{Type: mount.TypeBind, Source: b.Host, Target: b.Inside, ReadOnly: b.ReadOnly})
 	}
 	for _, d := range cfg.Devices {
 		if _, err := os.Stat(d); err != nil {
-			all = append(all, fmt.Errorf("device: %w", err))
+			errs = append(errs, fmt.Errorf("device: %w", err))
 		}
 		host.Devices = append(host.Devices,
 			container.DeviceMapping{PathOnHost: d, PathInContainer: d, CgroupPermissions: "rw"})
@@ -143,7 +143,7 @@ func (e *Engine) creation(cfg ContainerConfig) (client.ContainerCreateOptions, e
 			StopSignal: "SIGKILL",
 		},
 		HostConfig: host,
-	}, errors.Join(all...)
+	}, errors.Join(errs...)
 }
 
 // Entries are the container's changes in the journal, oldest first.

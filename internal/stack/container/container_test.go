@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/state/journal"
 	"plimsoll/internal/testkit/hosttest"
@@ -95,9 +96,9 @@ func (b *bench) mustRun(t *testing.T, driver string, cfg ContainerConfig) (*Engi
 }
 
 func TestDriversThatStart(t *testing.T) {
-	for _, driver := range []string{"overlay2", "vfs", "fuse-overlayfs", ContainerdStore} {
+	for _, driver := range []string{"overlay2", "vfs", "fuse-overlayfs", hostinfo.ContainerdStore} {
 		t.Run(driver, func(t *testing.T) {
-			if err := CheckContainerdStore(); driver == ContainerdStore && errors.Is(err, problem.Unsupported) {
+			if err := CheckContainerdStore(); driver == hostinfo.ContainerdStore && errors.Is(err, problem.Unsupported) {
 				t.Skip(err)
 			}
 			b := newBench(t)
@@ -280,11 +281,11 @@ func sleepers(seconds string) []string {
 const hang = 3 * time.Minute
 
 // until polls a condition; the test fails when it stays false.
-func until(t *testing.T, what string, condition func() bool) {
+func until(t *testing.T, event string, condition func() bool) {
 	t.Helper()
 	for start := time.Now(); !condition(); time.Sleep(10 * time.Millisecond) {
 		if time.Since(start) > hang {
-			t.Fatal("never came: " + what)
+			t.Fatal("never came: " + event)
 		}
 	}
 }

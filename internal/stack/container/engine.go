@@ -31,6 +31,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 
 	"plimsoll/internal/host/cgroup"
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/state/journal"
 )
@@ -40,7 +41,7 @@ type Config struct {
 	Name     string   // the engine's purpose, for errors
 	Run      string   // the run's ID, part of the engine's names
 	Dockerd  string   // path of the program; "" for the one in PATH
-	Driver   string   // storage driver: "overlay2", "vfs", ...; or ContainerdStore
+	Driver   string   // storage driver: "overlay2", "vfs", ...; or hostinfo.ContainerdStore
 	Options  []string // of the storage driver: "dm.basesize=10G"
 	DataRoot string   // a directory that the caller made for it alone, and no mount point
 }
@@ -165,10 +166,10 @@ func lookIn(path, name string) string {
 // start writes the configuration into the exec-root, starts containerd and
 // dockerd, and waits until the engine answers with the wanted driver.
 func (e *Engine) start(ctx context.Context, cfg Config, p programs, mark string) error {
-	at := func(name string) string { return filepath.Join(e.execRoot, name) }
-	// Docker 29 has containerd's store where nothing is said. Older engines ignore features that they do not know.
-	stored := cfg.Driver == ContainerdStore
-	containerdRoot, plugins := at("containerd"), disabledPlugins
+	pathOf := func(name string) string { return filepath.Join(e.execRoot, name) }
+	// Docker 29 uses containerd's store by default. Older engines ignore features that they do not know.
+	stored := cfg.Driver == hostinfo.ContainerdStore
+	containerdRoot, plugins := pathOf("containerd"), disabledPlugins
 	if stored {
 		containerdRoot = filepath.Join(cfg.DataRoot, "containerd") // the writable layers are in it
 	} else {
@@ -178,19 +179,19 @@ func (e *Engine) start(ctx context.Context, cfg Config, p programs, mark string)
 		// The only way to keep dockerd from writing /etc/docker/key.json; newer
 		// ones, which write none, ignore it.
 		"daemon.json": fmt.Sprintf("{%q: %q, \"features\": {\"containerd-snapshotter\": %t}}\n", "deprecated-key-path",
-			at("key.json"), stored),
-		"containerd.toml": fmt.Sprintf(containerdConfig, containerdRoot, at("containerd/state"),
-			quotedList(plugins), at(containerdSocket)),
+			pathOf("key.json"), stored),
+		"containerd.toml": fmt.Sprintf(containerdConfig, containerdRoot, pathOf("containerd/state"),
+			quotedList(plugins), pathOf(containerdSocket)),
 	}
 	for name, content := range files {
-		if err := os.WriteFile(at(name), []byte(content), 0o600); err != nil {
+		if err := os.WriteFile(pathOf(name), []byte(content), 0o600); err != nil {
 			return err
 		}
 	}
 	// dockerd would take the system's containerd where there is one, so this
 	// engine gets one of its own.
 	var err error
-	e.containerd, err = e.spawn(mark, p, "containerd.log", p.containerd, "--config", at("containerd.toml"))
+	e.containerd, err = e.spawn(mark, p, "containerd.log", p.containerd, "--config", pathOf("containerd.toml"))
 	if err != nil {
 		return err
 	}
@@ -206,15 +207,15 @@ func (e *Engine) start(ctx context.Context, cfg Config, p programs, mark string)
 // Command is the command line of the engine with that exec-root and the control
 // group of its containers.
 func Command(cfg Config, execRoot, cgroup string) []string {
-	at := func(name string) string { return filepath.Join(execRoot, name) }
+	pathOf := func(name string) string { return filepath.Join(execRoot, name) }
 	argv := []string{
 		"dockerd",
-		"--config-file", at("daemon.json"),
+		"--config-file", pathOf("daemon.json"),
 		"--data-root", cfg.DataRoot,
-		"--exec-root", at("d"),
-		"--pidfile", at("docker.pid"),
-		"--host", "unix://" + at(socketName),
-		"--containerd", at(containerdSocket),
+		"--exec-root", pathOf("d"),
+		"--pidfile", pathOf("docker.pid"),
+		"--host", "unix://" + pathOf(socketName),
+		"--containerd", pathOf(containerdSocket),
 		"--storage-driver", cfg.Driver,
 		"--exec-opt", "native.cgroupdriver=cgroupfs",
 		"--cgroup-parent", "/" + cgroup,
@@ -234,16 +235,9 @@ const (
 	containerdSocket = "containerd.sock"
 )
 
-// ContainerdStore is what Driver is for an engine that keeps images and containers in containerd's store, by its
-// snapshotter of that name, as Docker 29 does by default.
-const ContainerdStore = "overlayfs"
-
-// OldestStored is the first version of Docker whose engines are started with containerd's store.
-const OldestStored = 26
-
 // CheckContainerdStore returns a *problem.Problem where the engines of this host have no containerd store.
 func CheckContainerdStore() error {
-	cfg := Config{Driver: ContainerdStore}
+	cfg := Config{Driver: hostinfo.ContainerdStore}
 	p, err := findPrograms(cfg)
 	if err != nil {
 		return err
@@ -256,9 +250,9 @@ func CheckContainerdStore() error {
 	if m == nil {
 		return fmt.Errorf("%s has a version of an unknown form: %q", p.dockerd, out)
 	}
-	if major, _ := strconv.Atoi(string(m[2])); major < OldestStored {
+	if major, _ := strconv.Atoi(string(m[2])); major < hostinfo.OldestContainerdStore {
 		return startProblem(cfg, problem.Unsupported, fmt.Sprintf("Docker %s keeps no containers in containerd's store",
-			m[1]), fmt.Sprintf("install Docker %d or later", OldestStored))
+			m[1]), fmt.Sprintf("install Docker %d or later", hostinfo.OldestContainerdStore))
 	}
 	return nil
 }
@@ -293,9 +287,9 @@ level = "warn"
 `
 
 // quotedList is a list of strings in TOML.
-func quotedList(all []string) string {
+func quotedList(values []string) string {
 	var quoted []string
-	for _, s := range all {
+	for _, s := range values {
 		quoted = append(quoted, strconv.Quote(s))
 	}
 	return strings.Join(quoted, ", ")
@@ -403,8 +397,8 @@ func (e *Engine) Stop(ctx context.Context) error {
 	return errors.Join(e.journal.UndoEach(ctx, e.entries), e.api.Close())
 }
 
-// down makes an error of a request clear when it failed because the engine is
-// gone. Without a request, nil stays nil while the engine is there.
+// down returns the error of a request, and the engine's last message if the engine ended. For nil it returns an error
+// only if the engine ended.
 func (e *Engine) down(err error) error {
 	if client.IsErrConnectionFailed(err) {
 		// On a busy host a request fails before the end of the process is seen that had to answer it.
@@ -414,17 +408,17 @@ func (e *Engine) down(err error) error {
 		case <-time.After(noticeLimit):
 		}
 	}
-	var what, log string
+	var event, log string
 	select {
 	case <-e.dockerd:
-		what, log = "the Docker engine ended", "dockerd.log"
+		event, log = "the Docker engine ended", "dockerd.log"
 	case <-e.containerd:
-		what, log = "the Docker engine's containerd ended", "containerd.log"
+		event, log = "the Docker engine's containerd ended", "containerd.log"
 	default:
 		return err
 	}
 	if err == nil {
-		return fmt.Errorf("%s; the last it said: %s", what, lastLine(e.logTail(log)))
+		return fmt.Errorf("%s; the last it said: %s", event, lastLine(e.logTail(log)))
 	}
-	return fmt.Errorf("%s: %w; the last it said: %s", what, err, lastLine(e.logTail(log)))
+	return fmt.Errorf("%s: %w; the last it said: %s", event, err, lastLine(e.logTail(log)))
 }

@@ -137,9 +137,9 @@ func (p *process) wait(ctx context.Context, enough <-chan struct{}) error {
 		case err := <-p.ended:
 			return p.connectionError(err)
 		case <-engine.dockerd:
-			return engine.down(errors.New("nobody waits for the process any more"))
+			return engine.down(errors.New("no client waits for the process any more"))
 		case <-engine.containerd:
-			return engine.down(errors.New("nobody waits for the process any more"))
+			return engine.down(errors.New("no client waits for the process any more"))
 		case <-enough:
 			enough = nil
 			p.signal(ctx, p.asks)
@@ -279,14 +279,14 @@ func (p *process) readExit(ctx context.Context, exit *workload.Exit) error {
 // programStartError returns the reason why a program could not be started, from its exit code and output; nil if it
 // was.
 func programStartError(exit workload.Exit) error {
-	said := strings.TrimSpace(exit.Stderr)
+	stderr := strings.TrimSpace(exit.Stderr)
 	switch {
 	case exit.Code != 126 && exit.Code != 127:
 		return nil
-	case strings.Contains(said, "exec failed: "): // the runtime's words
-		return errors.New(said)
-	case strings.Contains(said, "ttrpc: closed"): // containerd's, of the shim that starts programs for it
-		return fmt.Errorf("its engine lost the process as it started: %s", said)
+	case strings.Contains(stderr, "exec failed: "): // the runtime's words
+		return errors.New(stderr)
+	case strings.Contains(stderr, "ttrpc: closed"): // containerd's, of the shim that starts programs for it
+		return fmt.Errorf("its engine lost the process as it started: %s", stderr)
 	}
 	return nil
 }

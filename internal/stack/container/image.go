@@ -86,7 +86,7 @@ type image struct {
 
 // imageCache holds the images made by this process, by directory and programs.
 type imageCache struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards made, and is held while an image is made: another that wants the same waits for it
 	made map[string]image
 }
 
@@ -114,7 +114,7 @@ func makeImage(ctx context.Context, names []string, dir string) (_ image, err er
 		files   = map[string]bool{}
 		folders = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 		pause   string
-		all     []error
+		errs    []error
 	)
 	for _, name := range append(slices.Clone(names), idle) {
 		program, err := exec.LookPath(name)
@@ -122,11 +122,11 @@ func makeImage(ctx context.Context, names []string, dir string) (_ image, err er
 			program, err = filepath.Abs(program)
 		}
 		if err != nil {
-			all = append(all, fmt.Errorf("%s is not installed (apt-get install %s): %w", name, name, err))
+			errs = append(errs, fmt.Errorf("%s is not installed (apt-get install %s): %w", name, name, err))
 			continue
 		}
 		libs, err := libraries(ctx, program)
-		all = append(all, err)
+		errs = append(errs, err)
 		for _, f := range append(libs, program) {
 			files[f] = true
 		}
@@ -135,10 +135,10 @@ func makeImage(ctx context.Context, names []string, dir string) (_ image, err er
 		}
 		pause = program
 	}
-	if err := errors.Join(all...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return image{}, err
 	}
-	// The loader finds in it the very files that it found on the host.
+	// With the host's cache the loader finds the same files in the container as on the host.
 	if _, err := os.Stat("/etc/ld.so.cache"); err == nil {
 		files["/etc/ld.so.cache"] = true
 	}
@@ -177,19 +177,19 @@ func makeImage(ctx context.Context, names []string, dir string) (_ image, err er
 	return img, nil
 }
 
-// libraries names the shared libraries of a program and its loader, by asking
-// that loader. A static program has none.
+// libraries returns the shared libraries of a program, as its loader lists them, and the loader. A static program has
+// none.
 func libraries(ctx context.Context, program string) ([]string, error) {
 	f, err := elf.Open(program)
 	if err != nil {
 		return nil, fmt.Errorf("%s is no program that can be copied with its libraries: %w", program, err)
 	}
 	defer f.Close()
-	at := slices.IndexFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
-	if at < 0 {
+	i := slices.IndexFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
+	if i < 0 {
 		return nil, nil
 	}
-	b, err := io.ReadAll(f.Progs[at].Open())
+	b, err := io.ReadAll(f.Progs[i].Open())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", program, err)
 	}

@@ -68,12 +68,12 @@ func TestProgramsLieBesideTheImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range append(libs, sh) {
-		at := slices.IndexFunc(img.binds, func(b Bind) bool { return strings.HasPrefix(name, b.Inside+"/") && b.ReadOnly })
-		if at < 0 {
+		i := slices.IndexFunc(img.binds, func(b Bind) bool { return strings.HasPrefix(name, b.Inside+"/") && b.ReadOnly })
+		if i < 0 {
 			t.Errorf("no container sees %s: %+v", name, img.binds)
 			continue
 		}
-		b := img.binds[at]
+		b := img.binds[i]
 		want, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

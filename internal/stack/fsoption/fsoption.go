@@ -63,7 +63,7 @@ func (o Options) word(words []string) (problems problem.List, rest []string) {
 	case v == None && attached:
 		return wrong(
 			fmt.Sprintf("%s takes no value, and %q has one", name, word),
-			"write each option as a word of its own",
+			"write each option as a separate word",
 		), rest
 	case v == None:
 		return nil, rest
@@ -125,16 +125,16 @@ func (o Options) unknown(name string) problem.List {
 		return wrong(fmt.Sprintf("%s of %s is refused: it %s", name, o.Of, why), "leave it out")
 	}
 	known := slices.Sorted(maps.Keys(o.Known))
-	const few = 8 // as a sub-option has; a mount has some seventy
+	const listLimit = 8 // as a sub-option has; a mount has some seventy
 	remedy := "docs/reference/stacks.md lists those that it takes"
-	if len(known) <= few {
+	if len(known) <= listLimit {
 		remedy = "taken are " + strings.Join(known, ", ")
 	}
 	if meant := suggest.Closest(name, known); meant != "" && meant != name && len(name) > 2 {
 		remedy = fmt.Sprintf("did you mean %q? %s", meant, remedy)
 	}
 	return wrong(
-		fmt.Sprintf("%q is no option of %s that plimsoll takes: nobody has looked whether it leaves the stack", name, o.Of),
+		fmt.Sprintf("%q is no option of %s that plimsoll takes: whether it leaves the stack was not checked", name, o.Of),
 		remedy,
 	)
 }
@@ -161,14 +161,14 @@ func Named(names string, v *Value) map[string]*Value {
 // Join makes one table of several. It panics when two have the same name: the
 // tables are written into the program.
 func Join(tables ...map[string]*Value) map[string]*Value {
-	all := map[string]*Value{}
+	joined := map[string]*Value{}
 	for _, t := range tables {
 		for name, v := range t {
-			if _, twice := all[name]; twice {
+			if _, twice := joined[name]; twice {
 				panic("option " + name + " is listed twice")
 			}
-			all[name] = v
+			joined[name] = v
 		}
 	}
-	return all
+	return joined
 }

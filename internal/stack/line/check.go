@@ -24,7 +24,7 @@ func NewCatalog(defs ...Def) *Catalog {
 	c := &Catalog{}
 	for _, d := range defs {
 		if _, taken := c.Lookup(d.Name, d.Below); taken {
-			panic(fmt.Sprintf("two nodes are called %q and stand on %s", d.Name, d.Below))
+			panic(fmt.Sprintf("two nodes are called %q, both on %s", d.Name, d.Below))
 		}
 		c.defs = append(c.defs, d)
 	}
@@ -35,9 +35,9 @@ func NewCatalog(defs ...Def) *Catalog {
 func (c *Catalog) Defs() []Def { return slices.Clone(c.defs) }
 
 // Lookup returns the node of that name on top of a kind.
-func (c *Catalog) Lookup(name string, below Kind) (Def, bool) {
+func (c *Catalog) Lookup(name string, kindBelow Kind) (Def, bool) {
 	for _, d := range c.defs {
-		if d.Name == name && d.Below == below {
+		if d.Name == name && d.Below == kindBelow {
 			return d, true
 		}
 	}
@@ -55,11 +55,11 @@ func (c *Catalog) defsNamed(name string) []Def {
 	return found
 }
 
-// names lists what may stand on below; every layer when below is "".
-func (c *Catalog) names(below Kind) []string {
+// names returns the names of nodes that may stand on a kind; of all layers for "".
+func (c *Catalog) names(kindBelow Kind) []string {
 	var names []string
 	for _, d := range c.defs {
-		fits := d.Below == below || below == "" && d.Below != Nothing
+		fits := d.Below == kindBelow || kindBelow == "" && d.Below != Nothing
 		name := d.Name
 		if name == NameDevice {
 			name = devicePath
@@ -139,26 +139,26 @@ func (l Line) Resolve(c *Catalog) ([]Def, problem.List) {
 		k.problem(Node{}, "the stack is empty", "write its source first: "+strings.Join(c.sources(), ", "))
 	}
 	defs := make([]Def, len(l.Nodes))
-	below := Nothing
+	kindBelow := Nothing
 	for i, n := range l.Nodes {
 		if len(n.And) > 0 {
 			defs[i] = k.joined()
-			below = Blocks
+			kindBelow = Blocks
 			continue
 		}
-		d, ok := k.find(i, below)
-		below = d.Gives
+		d, ok := k.find(i, kindBelow)
+		kindBelow = d.Gives
 		if ok {
 			defs[i] = d
 			k.arg(n, d)
 			k.options(n, d)
 		}
 	}
-	if sources := l.Sources(); below == Blocks {
+	if sources := l.Sources(); kindBelow == Blocks {
 		last := sources[len(sources)-1]
 		k.problem(
 			last,
-			fmt.Sprintf("%d devices are joined, and nothing makes one of them", len(sources)),
+			fmt.Sprintf("%d devices are joined, and no layer makes one device of them", len(sources)),
 			"put "+k.onBlocks()+" behind them",
 		)
 	}
@@ -253,23 +253,23 @@ func (k *checker) problem(n Node, what, remedy string) {
 	k.problems.InColumn(n.Column, what, remedy)
 }
 
-// find returns the definition of node i. below is the kind that the node before it offers, "" when that is not known.
-func (k *checker) find(i int, below Kind) (Def, bool) {
+// find returns the definition of node i. kindBelow is the kind that the node before it offers, "" if unknown.
+func (k *checker) find(i int, kindBelow Kind) (Def, bool) {
 	n := k.line.Nodes[i]
 	named := k.catalog.defsNamed(n.Name)
-	if d, ok := k.catalog.Lookup(n.Name, below); ok {
-		if meant, told := defByOption(named, n); told && meant.Below != below {
-			k.addMisplaced(i, below, meant)
+	if d, ok := k.catalog.Lookup(n.Name, kindBelow); ok {
+		if meant, told := defByOption(named, n); told && meant.Below != kindBelow {
+			k.addMisplaced(i, kindBelow, meant)
 			return meant, true
 		}
 		return d, true
 	}
 	if len(named) == 0 {
-		return Def{Gives: k.addUnknown(n, below)}, false
+		return Def{Gives: k.addUnknown(n, kindBelow)}, false
 	}
 	d := closest(named, n)
-	if below != "" {
-		k.addMisplaced(i, below, d)
+	if kindBelow != "" {
+		k.addMisplaced(i, kindBelow, d)
 	}
 	return d, true
 }
@@ -299,22 +299,22 @@ func closest(named []Def, n Node) Def {
 
 // addUnknown adds the problem that no node has the name of n. It returns the kind that the likely correction of the
 // name offers.
-func (k *checker) addUnknown(n Node, below Kind) (gives Kind) {
-	what := fmt.Sprintf("unknown layer %q", n.Name)
-	if below == Nothing {
-		what = fmt.Sprintf("unknown source %q", n.Name)
+func (k *checker) addUnknown(n Node, kindBelow Kind) (gives Kind) {
+	message := fmt.Sprintf("unknown layer %q", n.Name)
+	if kindBelow == Nothing {
+		message = fmt.Sprintf("unknown source %q", n.Name)
 	}
-	names := k.catalog.names(below)
+	names := k.catalog.names(kindBelow)
 	if len(names) == 0 {
 		names = k.catalog.names("")
 	}
-	k.problem(n, what, suggest.DidYouMean(n.Name, names))
-	meant, _ := k.catalog.Lookup(suggest.Closest(n.Name, names), below)
+	k.problem(n, message, suggest.DidYouMean(n.Name, names))
+	meant, _ := k.catalog.Lookup(suggest.Closest(n.Name, names), kindBelow)
 	return meant.Gives
 }
 
 // addMisplaced adds the problem that node i, which is d, is on top of the wrong kind.
-func (k *checker) addMisplaced(i int, below Kind, d Def) {
+func (k *checker) addMisplaced(i int, kindBelow Kind, d Def) {
 	n := k.line.Nodes[i]
 	name := n.Name
 	if _, told := defByOption(k.catalog.defsNamed(name), n); told {
@@ -322,26 +322,26 @@ func (k *checker) addMisplaced(i int, below Kind, d Def) {
 	}
 	switch {
 	case d.Below == Nothing:
-		k.problem(n, fmt.Sprintf("%s is a source and stands first, not on %s", describe(n), describe(k.line.Nodes[i-1])),
+		k.problem(n, fmt.Sprintf("%s is a source and comes first, not on %s", describe(n), describe(k.line.Nodes[i-1])),
 			"remove one of them, or join block devices with +: /dev/nvme0n1 + /dev/nvme1n1")
-	case below == View:
-		k.problem(n, fmt.Sprintf("nothing can stand on %s: it is what the workload sees", describe(k.line.Nodes[i-1])),
-			"remove what stands behind it")
-	case below == Nothing:
+	case kindBelow == View:
+		k.problem(n, fmt.Sprintf("%s comes last: it is what the workload sees", describe(k.line.Nodes[i-1])),
+			"remove what follows it")
+	case kindBelow == Nothing:
 		k.problem(n, fmt.Sprintf("%s needs a %s below it", name, d.Below), k.example(i, d))
-	case below == Blocks:
+	case kindBelow == Blocks:
 		k.problem(n, fmt.Sprintf("%s needs one %s below it, and there are %d devices", name, d.Below, len(k.line.Sources())),
 			"make one of them first, with "+k.onBlocks())
-	case below == Pool:
+	case kindBelow == Pool:
 		k.problem(
 			n,
-			fmt.Sprintf("%s needs a %s below it, and %s gives a %s", name, d.Below, describe(k.line.Nodes[i-1]), below),
+			fmt.Sprintf("%s needs a %s below it, and %s gives a %s", name, d.Below, describe(k.line.Nodes[i-1]), kindBelow),
 			"on a thin pool stands "+strings.Join(k.catalog.names(Pool), " or "),
 		)
 	default:
 		k.problem(
 			n,
-			fmt.Sprintf("%s needs a %s below it, and %s gives a %s", name, d.Below, describe(k.line.Nodes[i-1]), below),
+			fmt.Sprintf("%s needs a %s below it, and %s gives a %s", name, d.Below, describe(k.line.Nodes[i-1]), kindBelow),
 			k.example(i, d),
 		)
 	}
@@ -386,7 +386,7 @@ func (k *checker) arg(n Node, d Def) {
 			k.problem(n, "a device is written as its path alone", "write /dev/nvme0n1, by-id:NAME or serial:SERIAL")
 		}
 	case d.Arg == "" && n.Arg != "":
-		k.problem(n, fmt.Sprintf("%s takes nothing behind a colon", n.Name), "write "+d.Usage())
+		k.problem(n, fmt.Sprintf("%s takes no value after a colon", n.Name), "write "+d.Usage())
 	case d.Arg != "" && n.Arg == "":
 		k.problem(n, fmt.Sprintf("%s needs a %s", n.Name, d.Arg), "write "+d.Usage())
 	case d.Arg == argPath && !isPath(n.Arg):
@@ -438,9 +438,9 @@ func (k *checker) options(n Node, d Def) {
 // unknownOption notes that option i of n is none of d's.
 func (k *checker) unknownOption(n Node, d Def, i int) {
 	o := n.Options[i]
-	what := fmt.Sprintf("unknown option %q of %s", o.Key, n.Name)
+	message := fmt.Sprintf("unknown option %q of %s", o.Key, n.Name)
 	if len(d.Options) == 0 {
-		k.problem(n, what, n.Name+" accepts none")
+		k.problem(n, message, n.Name+" accepts none")
 		return
 	}
 	var keys []string
@@ -453,8 +453,8 @@ func (k *checker) unknownOption(n Node, d Def, i int) {
 		if def, _ := d.Option(before.Key); def.Value == Text {
 			k.problem(
 				n,
-				what,
-				fmt.Sprintf("a value with commas stands in double quotes: %s=\"%s,%s\"", before.Key, before.Value, o),
+				message,
+				fmt.Sprintf("a value with commas needs double quotes: %s=\"%s,%s\"", before.Key, before.Value, o),
 			)
 			return
 		}
@@ -463,7 +463,7 @@ func (k *checker) unknownOption(n Node, d Def, i int) {
 	if meant := suggest.Closest(o.Key, keys); meant != "" {
 		remedy = fmt.Sprintf("did you mean %q? %s", meant, remedy)
 	}
-	k.problem(n, what, remedy)
+	k.problem(n, message, remedy)
 }
 
 // The sizes of chunks that both LVM and md take: LVM wants none below a page

@@ -13,6 +13,7 @@ package line
 
 import (
 	"slices"
+	"strings"
 
 	"plimsoll/internal/problem"
 )
@@ -71,6 +72,38 @@ func (n Node) Option(key string) (string, bool) {
 	}
 	return "", false
 }
+
+// MountOptions returns the options with which a file system is mounted, in the order written.
+func (n Node) MountOptions() (options []Option) {
+	text, _ := n.Option(mountKey)
+	for entry := range strings.SplitSeq(text, ",") {
+		if entry != "" {
+			key, value, valued := strings.Cut(entry, "=")
+			options = append(options, Option{Key: key, Value: value, Bare: !valued})
+		}
+	}
+	return options
+}
+
+// WithMountOptions returns the node with options of its mount in place of those that it has.
+func (n Node) WithMountOptions(options []Option) Node {
+	n.Options = slices.DeleteFunc(slices.Clone(n.Options), func(o Option) bool { return o.Key == mountKey })
+	var entries []string
+	for _, o := range options {
+		entry := o.Key
+		if !o.Bare {
+			entry += "=" + o.Value
+		}
+		entries = append(entries, entry)
+	}
+	if len(entries) > 0 {
+		n.Options = append(n.Options, Option{Key: mountKey, Value: strings.Join(entries, ",")})
+	}
+	return n
+}
+
+// mountKey is the option of file systems that has the options of their mount.
+const mountKey = "mount"
 
 // Kind is the kind of storage that a node offers to the node above it, or requires of the one below.
 type Kind string

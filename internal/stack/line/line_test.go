@@ -169,7 +169,7 @@ func anyLine() *rapid.Generator[Line] {
 }
 
 // same reports whether two lines differ only in columns.
-func same(a, b Line) bool {
+func equal(a, b Line) bool {
 	return fmt.Sprintf("%#v", withoutColumns(a)) == fmt.Sprintf("%#v", withoutColumns(b))
 }
 
@@ -190,7 +190,7 @@ func TestPrintedLineParsesToItself(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%#v prints as %s, which does not parse: %v", l, text, err)
 		}
-		if !same(l, back) {
+		if !equal(l, back) {
 			t.Fatalf("%#v prints as %s, which parses to %#v", l, text, back)
 		}
 		if again := back.String(); again != text {
@@ -277,7 +277,7 @@ func FuzzParse(f *testing.F) {
 		}
 		canonical := l.String()
 		back, err := Parse(canonical)
-		if err != nil || !same(l, back) || back.String() != canonical {
+		if err != nil || !equal(l, back) || back.String() != canonical {
 			t.Fatalf("%q prints as %q, which parses to %#v, %v", text, canonical, back, err)
 		}
 		for _, p := range catalog.Check(l) {

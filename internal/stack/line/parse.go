@@ -125,7 +125,7 @@ func (p *parser) line() Line {
 		case joined && len(l.Nodes) > 1:
 			p.problem(
 				plus,
-				"+ joins sources, and these stand before the first >",
+				"+ joins sources, and these come before the first >",
 				"write /dev/nvme0n1 + /dev/nvme1n1 > lvm-stripe > xfs",
 			)
 			joined = false
@@ -175,11 +175,11 @@ func (p *parser) node(n *Node) bool {
 		}
 		if p.accept(':') {
 			column := p.pos + 1
-			if !p.value(&n.Arg, "something behind the colon of "+n.Name, "") {
+			if !p.value(&n.Arg, "a value after the colon of "+n.Name, "") {
 				return false
 			}
 			if n.Arg == "" {
-				p.problem(column, "expected something behind the colon of "+n.Name+", found nothing in quotes", "")
+				p.problem(column, "expected a value after the colon of "+n.Name+", found nothing in quotes", "")
 				return false
 			}
 		}
@@ -195,7 +195,7 @@ func (p *parser) node(n *Node) bool {
 	case r == '/':
 		return p.addExpected(`"(", ">" or the end`, "a path starts with a slash: /dev/nvme0n1; names contain none")
 	case r == '=':
-		return p.addExpected(`"(", ">" or the end`, "options stand in parentheses: loop(size=4GiB)")
+		return p.addExpected(`"(", ">" or the end`, "write options in parentheses: loop(size=4GiB)")
 	}
 	return p.addExpected(`"(", ">" or the end`, "the parts of a stack are joined with >: loop(size=4GiB) > xfs")
 }
@@ -230,7 +230,7 @@ func (p *parser) options(n *Node) bool {
 		default:
 			return p.addExpected(
 				`"," or ")"`,
-				`a value with blanks or any of , ( ) > " stands in double quotes: mkfs="-O ^has_journal"`,
+				`a value with blanks or any of , ( ) > " needs double quotes: mkfs="-O ^has_journal"`,
 			)
 		}
 	}
@@ -241,13 +241,13 @@ func isName(r rune, first bool) bool {
 		!first && (r == '-' || r == '_' || r == '.')
 }
 
-func (p *parser) name(to *string, what string) bool {
+func (p *parser) name(to *string, expected string) bool {
 	start := p.pos
 	for isName(p.peek(), p.pos == start) {
 		p.pos++
 	}
 	if p.pos == start {
-		return p.addExpected(what, "")
+		return p.addExpected(expected, "")
 	}
 	*to = string(p.text[start:p.pos])
 	return true
@@ -258,7 +258,7 @@ func isPlain(r rune) bool {
 	return !strings.ContainsRune(`,()>"`, r) && !unicode.IsSpace(r) && !unicode.IsControl(r)
 }
 
-func (p *parser) value(to *string, what, remedy string) bool {
+func (p *parser) value(to *string, expected, remedy string) bool {
 	if p.peek() == '"' {
 		return p.quoted(to)
 	}
@@ -267,7 +267,7 @@ func (p *parser) value(to *string, what, remedy string) bool {
 		p.pos++
 	}
 	if p.pos == start {
-		return p.addExpected(what, remedy)
+		return p.addExpected(expected, remedy)
 	}
 	*to = string(p.text[start:p.pos])
 	return true

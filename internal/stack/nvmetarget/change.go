@@ -59,12 +59,12 @@ var (
 	attribute = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 )
 
-// checkObject returns why a path is no object of a target's in configfs.
-func checkObject(s journal.Scope, path string, pattern *regexp.Regexp, own []configfs.Attribute) error {
+// checkObject returns an error if a path is no object of a target in configfs.
+func checkObject(s journal.Scope, path string, pattern *regexp.Regexp, attributes []configfs.Attribute) error {
 	if s.CleanPath(path) != nil || !pattern.MatchString(path) || !configfs.Holds(path) {
-		return s.Foreign("%q is nothing of an NVMe-oF target's in configfs", path)
+		return s.Foreign("%q is no part of an NVMe-oF target in configfs", path)
 	}
-	for _, a := range own {
+	for _, a := range attributes {
 		if err := s.Matches("attribute", a.Name, attribute); err != nil {
 			return err
 		}
@@ -104,9 +104,8 @@ func (c *objectChange) Stands() bool {
 	return err == nil && configfs.Is(c.Path, c.Own...)
 }
 
-// Undo ends the object while it is the run's: one with other values was made
-// by somebody else since. Before it was given any, it is the run's as long as
-// nothing is in it, which the kernel's rmdir sees to.
+// Undo removes the object if it is the run's. An object with other values was made by another program since. An object
+// without values yet is the run's as long as it is empty; the kernel's rmdir refuses any other.
 func (c *objectChange) Undo(context.Context, string) error {
 	if _, err := os.Lstat(c.Path); errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -115,11 +114,11 @@ func (c *objectChange) Undo(context.Context, string) error {
 	if err != nil || boot != c.Boot {
 		return err
 	}
-	own := configfs.Is(c.Path, c.Own...)
-	if !own && c.Set {
+	unchanged := configfs.Is(c.Path, c.Own...)
+	if !unchanged && c.Set {
 		return nil
 	}
-	if own && c.Off != "" {
+	if unchanged && c.Off != "" {
 		if err := configfs.Set(c.Path, configfs.Attribute{Name: c.Off, Value: "0"}); err != nil &&
 			!errors.Is(err, os.ErrNotExist) {
 			return err
@@ -127,10 +126,10 @@ func (c *objectChange) Undo(context.Context, string) error {
 	}
 	err = configfs.Rmdir(c.Path)
 	if configfs.InUse(err) {
-		if c.Shared || !own {
+		if c.Shared || !unchanged {
 			return nil
 		}
-		return fmt.Errorf("%w: something that is not ours stands on it (find %s -type l; ls %s/*)", err, configfs.Root,
+		return fmt.Errorf("%w: something that plimsoll did not make uses it (find %s -type l; ls %s/*)", err, configfs.Root,
 			c.Path)
 	}
 	return err
@@ -175,7 +174,7 @@ func (c *linkChange) Make() error { return configfs.Link(c.Target, c.Path) }
 
 // Undo implements Change.
 func (c *linkChange) Undo(context.Context, string) error {
-	at, err := os.Stat(c.Path)
+	link, err := os.Stat(c.Path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -185,7 +184,7 @@ func (c *linkChange) Undo(context.Context, string) error {
 		return err
 	}
 	target, err := os.Stat(c.Target)
-	if err != nil || !os.SameFile(at, target) || !configfs.Is(c.Target, c.Own...) {
+	if err != nil || !os.SameFile(link, target) || !configfs.Is(c.Target, c.Own...) {
 		return nil //nolint:nilerr // the link leads elsewhere: it is not the run's
 	}
 	return configfs.Unlink(c.Path)

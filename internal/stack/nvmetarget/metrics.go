@@ -30,7 +30,7 @@ func (t *Targets) ServeMetrics(ctx context.Context, addr string, trace bool, rea
 		defer func() { _ = recorder.Close() }() // the kernel takes it back in any case
 		collectors = append(collectors, requests{t, recorder})
 	}
-	return metricserver.Serve(ctx, addr, ready, collectors...)
+	return metricserver.Serve(ctx, addr, 0, ready, collectors...)
 }
 
 // processors collects the time of a host's processors.

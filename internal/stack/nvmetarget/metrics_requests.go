@@ -69,7 +69,7 @@ type requestKey struct{ nqn, id, uuid, op string }
 // differences can be computed.
 func (r requests) Collect(to chan<- prometheus.Metric) {
 	lost, err := r.recorder.Lost()
-	all, readErr := r.recorder.Requests()
+	recorded, readErr := r.recorder.Requests()
 	standing, listErr := r.targets.List()
 	if err := errors.Join(err, readErr, listErr); err != nil {
 		to <- prometheus.NewInvalidMetric(requestsLost, err)
@@ -77,7 +77,7 @@ func (r requests) Collect(to chan<- prometheus.Metric) {
 	}
 	to <- prometheus.MustNewConstMetric(requestsLost, prometheus.CounterValue, float64(lost))
 	sums := map[requestKey]*[iotrace.Intervals]iotrace.Dist{}
-	at := func(nqn, id, uuid string, op iotrace.Op) *[iotrace.Intervals]iotrace.Dist {
+	sumOf := func(nqn, id, uuid string, op iotrace.Op) *[iotrace.Intervals]iotrace.Dist {
 		key := requestKey{nqn, id, uuid, op.String()}
 		if sums[key] == nil {
 			sums[key] = new([iotrace.Intervals]iotrace.Dist)
@@ -87,13 +87,13 @@ func (r requests) Collect(to chan<- prometheus.Metric) {
 	for _, s := range standing {
 		for _, n := range s.Namespaces {
 			if n.Enabled {
-				at(s.NQN, n.ID, n.UUID, iotrace.Read)
-				at(s.NQN, n.ID, n.UUID, iotrace.Write)
+				sumOf(s.NQN, n.ID, n.UUID, iotrace.Read)
+				sumOf(s.NQN, n.ID, n.UUID, iotrace.Write)
 			}
 		}
 	}
-	for _, n := range all {
-		sum := at(n.NQN, strconv.FormatUint(uint64(n.ID), 10), n.UUID, n.Op)
+	for _, n := range recorded {
+		sum := sumOf(n.NQN, strconv.FormatUint(uint64(n.ID), 10), n.UUID, n.Op)
 		for i, d := range n.Intervals {
 			sum[i].Merge(d)
 		}

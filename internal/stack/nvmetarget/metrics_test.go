@@ -55,7 +55,7 @@ func TestNamespacesThatAreToldAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told, err := metrics.Read(ctx, "http://"+(<-listens).String()+"/metrics")
+		target, err := metrics.Read(ctx, "http://"+(<-listens).String()+"/metrics")
 		stop()
 		err = errors.Join(err, <-ended)
 		if err != nil {
@@ -65,7 +65,7 @@ func TestNamespacesThatAreToldAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ns := told.Namespace("nqn.2026-01.test", "5AD9A0C6-8a3c-4a56-9a3b-2d6f6f6a9a11")
+		ns := target.Namespace("nqn.2026-01.test", "5AD9A0C6-8a3c-4a56-9a3b-2d6f6f6a9a11")
 		if filepath.Base(device) == "file" {
 			if ns.NQN != "" {
 				t.Errorf("a file has done %+v", ns)

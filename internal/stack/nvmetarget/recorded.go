@@ -20,8 +20,8 @@ type Selection struct {
 	Devices []string // that are behind its namespaces: paths of block devices, and of files
 	Titles  []string // of the namespaces, for people
 
-	all   bool
-	names map[capture.Namespace]string
+	unfiltered bool
+	names      map[capture.Namespace]string
 }
 
 // Select returns a selection of this host's exported namespaces: by NQN, by UUID or device of a namespace, or All.
@@ -31,7 +31,7 @@ func (t *Targets) Select(names []string) (*Selection, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Selection{all: slices.Contains(names, All), names: map[capture.Namespace]string{}}
+	r := &Selection{unfiltered: slices.Contains(names, All), names: map[capture.Namespace]string{}}
 	times := map[string]int{} // that a device is exported
 	known := []string{All}
 	for _, s := range standing {
@@ -43,7 +43,7 @@ func (t *Targets) Select(names []string) (*Selection, error) {
 	meant := map[string]bool{}
 	for _, s := range standing {
 		for _, n := range s.Namespaces {
-			chosen := r.all
+			chosen := r.unfiltered
 			for _, name := range names {
 				if s.NQN == name || strings.EqualFold(n.UUID, name) || n.Device == name {
 					chosen, meant[name] = true, true
@@ -65,7 +65,7 @@ func (t *Targets) Select(names []string) (*Selection, error) {
 		}
 	}
 	if len(standing) == 0 {
-		return nil, unsupported("NVMe-oF target", "this host exports nothing: there are no requests to record",
+		return nil, unsupported("NVMe-oF target", "this host exports no drive: there are no requests to record",
 			"export something first (plimsoll target export)")
 	}
 	var wrong []error
@@ -84,7 +84,7 @@ func fallbackName(n capture.Namespace) string { return fmt.Sprintf("%s/%d", n.NQ
 // namespaces that are exported later.
 func (r *Selection) Name(n capture.Namespace) (string, bool) {
 	name, known := r.names[capture.Namespace{NQN: n.NQN, ID: n.ID}]
-	if !known && r.all {
+	if !known && r.unfiltered {
 		return fallbackName(n), true
 	}
 	return name, known

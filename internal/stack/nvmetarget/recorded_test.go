@@ -81,7 +81,7 @@ func (s sums) Lost() (uint64, error)                          { return 3, nil }
 // What was recorded of a target is what a run reads, sizes together; what was
 // not asked for yet is there with nothing.
 func TestRequestsThatAreToldAreRead(t *testing.T) {
-	var all sums
+	var recorded sums
 	for _, size := range []iotrace.SizeClass{4096, 8192} {
 		n := capture.NamespaceRequests{Namespace: capture.Namespace{NQN: testNQN, ID: 1, UUID: testUUID},
 			Op: iotrace.Read, Size: size}
@@ -90,28 +90,28 @@ func TestRequestsThatAreToldAreRead(t *testing.T) {
 			n.Intervals[i].Add(ns)
 			n.Intervals[i].Add(ns * uint64(size) / 4096)
 		}
-		all = append(all, n)
+		recorded = append(recorded, n)
 	}
 	registry := prometheus.NewPedanticRegistry()
 	busy := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "node_cpu_seconds_total"}, []string{"cpu", "mode"})
 	busy.WithLabelValues("0", "user").Add(1)
-	registry.MustRegister(busy, requests{exports(t, "/dev/drive1"), all})
+	registry.MustRegister(busy, requests{exports(t, "/dev/drive1"), recorded})
 	server := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	defer server.Close()
-	told, err := metrics.Read(t.Context(), server.URL)
+	target, err := metrics.Read(t.Context(), server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ns := told.Namespace(testNQN, testUUID)
-	if ns.Read == nil || ns.Write == nil || *ns.Write != (metrics.Requests{}) || told.Lost != 3 {
-		t.Fatalf("%+v of reads, %+v of writes, %g lost", ns.Read, ns.Write, told.Lost)
+	ns := target.Namespace(testNQN, testUUID)
+	if ns.Read == nil || ns.Write == nil || *ns.Write != (metrics.Requests{}) || target.Lost != 3 {
+		t.Fatalf("%+v of reads, %+v of writes, %g lost", ns.Read, ns.Write, target.Lost)
 	}
 	near := func(is, want float64) bool { return math.Abs(is-want) < 1e-9 }
 	if r := *ns.Read; r.Count != 4 || r.DeviceCount != 4 || !near(r.Seconds, 450e-6) ||
 		!near(r.DeviceSeconds, 350e-6) || !near(r.OwnSeconds, 100e-6) || r.OwnCount != 4 {
 		t.Errorf("%+v of reads", r)
 	}
-	counted := buckets(all[1].Intervals[iotrace.T]) // 90 and 180 us
+	counted := buckets(recorded[1].Intervals[iotrace.T]) // 90 and 180 us
 	for bound, want := range map[float64]uint64{64e-6: 0, 128e-6: 1, 256e-6: 2, 33554432e-6: 2} {
 		if counted[bound] != want {
 			t.Errorf("%d up to %g s, want %d", counted[bound], bound, want)

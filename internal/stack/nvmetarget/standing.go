@@ -22,7 +22,7 @@ type Exported struct {
 	AllowAny   bool        `json:"allow_any"`
 	Hosts      []string    `json:"hosts"`
 	Ports      []string    `json:"ports"`             // "tcp 10.0.0.1:4420"
-	Journal    string      `json:"journal,omitempty"` // of the export; "" when plimsoll did not make it, or elsewhere
+	Journal    string      `json:"journal,omitempty"` // of the export; "" when it is of no journal here
 }
 
 // Namespace is one device of it.
@@ -96,28 +96,28 @@ func (t *Targets) journals() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	by := map[string]string{}
-	for run, all := range changes {
-		for _, c := range all {
+	owners := map[string]string{}
+	for run, runChanges := range changes {
+		for _, c := range runChanges {
 			d, ok := c.(*objectChange)
 			if ok && filepath.Dir(d.Path) == filepath.Join(t.nvmet(), "subsystems") && d.Stands() {
-				by[filepath.Base(d.Path)] = run
+				owners[filepath.Base(d.Path)] = run
 			}
 		}
 	}
-	return by, nil
+	return owners, nil
 }
 
 // Unexport removes the export of a subsystem, or of a device. I/O of its initiators fails. The name is an NQN, the
 // UUID of a namespace, or the path of its device.
 func (t *Targets) Unexport(ctx context.Context, name string) (Exported, error) {
-	all, err := t.List()
+	exports, err := t.List()
 	if err != nil {
 		return Exported{}, err
 	}
 	var found []Exported
 	known := []string{}
-	for _, s := range all {
+	for _, s := range exports {
 		known = append(known, s.NQN)
 		if s.NQN == name || slices.ContainsFunc(s.Namespaces, func(n Namespace) bool {
 			return strings.EqualFold(n.UUID, name) || n.Device == name
@@ -127,7 +127,7 @@ func (t *Targets) Unexport(ctx context.Context, name string) (Exported, error) {
 	}
 	switch {
 	case len(found) == 0 && len(known) == 0:
-		return Exported{}, notExported(name, "this host exports nothing")
+		return Exported{}, notExported(name, "this host exports no drive")
 	case len(found) == 0:
 		return Exported{}, notExported(name, suggest.DidYouMean(name, known))
 	case len(found) > 1:

@@ -51,15 +51,15 @@ func (p Port) String() string {
 
 // attributes returns the port's settings under the kernel's names.
 func (p Port) attributes() []configfs.Attribute {
-	all := []configfs.Attribute{{Name: "addr_trtype", Value: p.Transport}}
+	attributes := []configfs.Attribute{{Name: "addr_trtype", Value: p.Transport}}
 	if p.Transport == "loop" {
-		return all
+		return attributes
 	}
 	family := "ipv4"
 	if strings.Contains(p.Addr, ":") {
 		family = "ipv6"
 	}
-	return append(all, configfs.Attribute{Name: "addr_adrfam", Value: family},
+	return append(attributes, configfs.Attribute{Name: "addr_adrfam", Value: family},
 		configfs.Attribute{Name: "addr_traddr", Value: p.Addr}, configfs.Attribute{Name: "addr_trsvcid", Value: p.Service})
 }
 
@@ -175,19 +175,18 @@ func (t *Targets) device(name string) (hostinfo.Device, error) {
 // builder makes the objects of one export.
 type builder struct {
 	*Targets
-	ctx     context.Context
-	journal *journal.Journal
-	export  Export
-	device  hostinfo.Device
-	others  map[string][]journal.Change // of existing exports
+	ctx      context.Context
+	journal  *journal.Journal
+	export   Export
+	device   hostinfo.Device
+	existing map[string][]journal.Change // of existing exports
 }
 
-// build makes them in the order in which nothing is reachable before all of it
-// is set: the port comes last.
+// build makes the objects of the export. The port comes last, so that nothing is reachable before all is set.
 func (b *builder) build(ctx context.Context) error {
 	e := b.export
 	var err error
-	b.others, err = journal.Look(b.State, isExport)
+	b.existing, err = journal.Look(b.State, isExport)
 	if err != nil {
 		return err
 	}
@@ -207,7 +206,7 @@ func (b *builder) build(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	b.others, err = journal.Look(b.State, isExport)
+	b.existing, err = journal.Look(b.State, isExport)
 	if err != nil {
 		return err
 	}
@@ -221,7 +220,7 @@ func (b *builder) build(ctx context.Context) error {
 			b.device.Path, b.device.MajMin, now.Path, now.MajMin), "see what changes there, and export it by its serial")
 	}
 	serial := strings.ReplaceAll(uuid.NewString(), "-", "")[:20] // as long as the kernel takes
-	own := []configfs.Attribute{{Name: "attr_serial", Value: serial}}
+	identity := []configfs.Attribute{{Name: "attr_serial", Value: serial}}
 	subsystem := b.subsystem(e.NQN)
 	if _, err := os.Stat(subsystem); err == nil {
 		return refused("subsystem "+e.NQN, "this host exports one of that name already",
@@ -231,7 +230,8 @@ func (b *builder) build(ctx context.Context) error {
 	if e.AllowAny {
 		allow.Value = "1"
 	}
-	if err := b.dir(&objectChange{Path: subsystem, Object: "NVMe-oF subsystem " + e.NQN, Own: own}, allow); err != nil {
+	change := &objectChange{Path: subsystem, Object: "NVMe-oF subsystem " + e.NQN, Own: identity}
+	if err := b.dir(change, allow); err != nil {
 		return err
 	}
 	namespace := &objectChange{
@@ -252,7 +252,7 @@ func (b *builder) build(ctx context.Context) error {
 			return err
 		}
 	}
-	return b.listen(subsystem, own)
+	return b.listen(subsystem, identity)
 }
 
 // dir journals an object and makes it.
@@ -280,22 +280,23 @@ func (t *Targets) trace(text string) {
 	}
 }
 
-// host makes what stands for a host, and lets it connect.
+// host makes the object of a host, and lets that host connect.
 func (b *builder) host(nqn, subsystem string) error {
 	path := filepath.Join(b.nvmet(), "hosts", nqn)
 	_, err := os.Stat(path)
-	switch there := err == nil; {
-	case there && configfs.Get(path, "dhchap_key") != b.export.Secret:
+	switch exists := err == nil; {
+	case exists && configfs.Get(path, "dhchap_key") != b.export.Secret:
 		return refused("host "+nqn, "this target knows it with another DH-HMAC-CHAP secret, or without one, and a "+
 			"host has one secret for all that it connects to",
 			"give the secret that it has (--secret-file), or unexport what it uses")
-	case !there || b.isOwnObject(path):
+	case !exists || b.isOwnObject(path):
 		c := &objectChange{Path: path, Object: "host " + nqn, Shared: true}
 		var secret []configfs.Attribute
-		if b.export.Secret != "" && !there {
+		if b.export.Secret != "" && !exists {
 			c.Object += ", with a DH-HMAC-CHAP secret"
 			secret = append(secret, configfs.Attribute{Name: "dhchap_key", Value: b.export.Secret})
-			// The kernel makes the attribute for everyone to read: who opened it before that changes would read it later.
+			// The kernel makes the attribute readable for all users. A process that opens it before the mode changes could
+			// read the secret later.
 			open, err := configfs.Shut(filepath.Dir(path))
 			if err != nil {
 				return err
@@ -317,7 +318,7 @@ func (b *builder) host(nqn, subsystem string) error {
 
 // isOwnObject reports whether an export of this program made an existing object.
 func (b *builder) isOwnObject(path string) bool {
-	for _, changes := range b.others {
+	for _, changes := range b.existing {
 		if slices.ContainsFunc(changes, func(c journal.Change) bool {
 			d, ok := c.(*objectChange)
 			return ok && d.Path == path && d.Stands()
@@ -328,9 +329,8 @@ func (b *builder) isOwnObject(path string) bool {
 	return false
 }
 
-// listen makes the port, or takes one that is there, and exports the subsystem
-// on it.
-func (b *builder) listen(subsystem string, own []configfs.Attribute) error {
+// listen makes the port unless it exists, and exports the subsystem on it.
+func (b *builder) listen(subsystem string, identity []configfs.Attribute) error {
 	port := b.export.Port
 	ports := filepath.Join(b.nvmet(), "ports")
 	taken, err := os.ReadDir(ports)
@@ -353,7 +353,7 @@ func (b *builder) listen(subsystem string, own []configfs.Attribute) error {
 		}
 	}
 	err = b.link(&linkChange{
-		Path: filepath.Join(path, "subsystems", b.export.NQN), Target: subsystem, Own: own,
+		Path: filepath.Join(path, "subsystems", b.export.NQN), Target: subsystem, Own: identity,
 		Joins: fmt.Sprintf("export %s on %s", b.export.NQN, port),
 	})
 	switch {

@@ -17,9 +17,9 @@ import (
 
 // validate returns all problems with the user's request.
 func (e *Export) validate() error {
-	var all problem.List
+	var problems problem.List
 	wrong := func(format string, v ...any) {
-		all = append(all, problem.Problem{Kind: problem.Invalid, What: fmt.Sprintf(format, v...)})
+		problems = append(problems, problem.Problem{Kind: problem.Invalid, What: fmt.Sprintf(format, v...)})
 	}
 	switch {
 	case e.AllowAny && len(e.Hosts) > 0:
@@ -64,7 +64,7 @@ func (e *Export) validate() error {
 	default:
 		wrong("--transport %q: tcp, rdma or loop", p.Transport)
 	}
-	return all.Err()
+	return problems.Err()
 }
 
 // requiredModules returns the kernel modules that a transport requires.
@@ -89,7 +89,7 @@ func (t *Targets) checkKernel(transport string) error {
 func (b *builder) modules() error {
 	for _, name := range requiredModules(b.export.Port.Transport) {
 		c := &stack.Module{Name: name}
-		for _, changes := range b.others {
+		for _, changes := range b.existing {
 			c.Held = append(c.Held, stack.LoadedModules(changes...)...)
 		}
 		if !c.Needed(b.Host.Kernel(name).Loadable()) {

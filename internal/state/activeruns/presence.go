@@ -42,7 +42,7 @@ func presenceDir() (string, error) {
 	}
 	own := "/run/user/" + strconv.Itoa(uid)
 	if _, err := os.Stat(own); err != nil {
-		return "", fmt.Errorf("nobody shows other runs of this one: %w", err)
+		return "", fmt.Errorf("other runs cannot be shown this one: %w", err)
 	}
 	return own + "/plimsoll/runs", nil
 }

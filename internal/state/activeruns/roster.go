@@ -74,16 +74,16 @@ const (
 
 // Others returns the active runs except id, ordered by id. Files that cannot be read are ignored.
 func Others(id string) []Run {
-	var all []Run
+	var runs []Run
 	for _, pattern := range presenceDirs {
 		dirs, _ := filepath.Glob(pattern) // the patterns are well formed
 		for _, dir := range dirs {
-			all = append(all, runsIn(dir)...)
+			runs = append(runs, runsIn(dir)...)
 		}
 	}
-	all = slices.DeleteFunc(all, func(r Run) bool { return r.ID == id })
-	slices.SortFunc(all, func(a, b Run) int { return strings.Compare(a.ID, b.ID) })
-	return all
+	runs = slices.DeleteFunc(runs, func(r Run) bool { return r.ID == id })
+	slices.SortFunc(runs, func(a, b Run) int { return strings.Compare(a.ID, b.ID) })
+	return runs
 }
 
 func runsIn(dir string) (all []Run) {

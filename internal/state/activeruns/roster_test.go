@@ -147,23 +147,23 @@ func TestStrangersFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	told := func(r Run) string {
+	encoded := func(r Run) string {
 		b, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(b)
 	}
-	locked("good", told(Run{ID: "good-1", Disks: []string{"nvme0n1"},
+	locked("good", encoded(Run{ID: "good-1", Disks: []string{"nvme0n1"},
 		Devices: []string{"259:0", "subsystem nqn.2026-11.test:a"}}))
-	locked("escape", told(Run{ID: "x\x1b[2J"}))
-	locked("path", told(Run{ID: "../../etc"}))
-	locked("disk", told(Run{ID: "d-1", Disks: []string{"vda\nwarning: all is well"}}))
-	locked("device", told(Run{ID: "d-2", Devices: []string{"subsystem \x1b]0;x"}}))
+	locked("escape", encoded(Run{ID: "x\x1b[2J"}))
+	locked("path", encoded(Run{ID: "../../etc"}))
+	locked("disk", encoded(Run{ID: "d-1", Disks: []string{"vda\nwarning: all is well"}}))
+	locked("device", encoded(Run{ID: "d-2", Devices: []string{"subsystem \x1b]0;x"}}))
 	locked("empty", "")
 	locked("garbage", "{\"run\": 12")
-	locked("many", told(Run{ID: "m-1", Disks: strings.Fields(strings.Repeat("vda ", mostRuns+1))}))
-	locked("large", told(Run{ID: "l-1"})+strings.Repeat(" ", mostBytes))
+	locked("many", encoded(Run{ID: "m-1", Disks: strings.Fields(strings.Repeat("vda ", mostRuns+1))}))
+	locked("large", encoded(Run{ID: "l-1"})+strings.Repeat(" ", mostBytes))
 	if err := unix.Mkfifo(path("fifo"), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestStrangersFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(path("unlocked"), []byte(told(Run{ID: "u-1"})), 0o644); err != nil {
+	if err := os.WriteFile(path("unlocked"), []byte(encoded(Run{ID: "u-1"})), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	got := runsIn(dir)

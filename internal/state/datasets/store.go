@@ -89,7 +89,7 @@ func (s *Store) readDescription(name string) (c Copy, err error) {
 		err = json.Unmarshal(text, &c)
 	}
 	if err == nil && (c.Name != name || nameOf(c.Content) != name) {
-		err = fmt.Errorf("it says that it is of %q, which belongs into another directory", c.Content)
+		err = fmt.Errorf("it names %q, which belongs into another directory", c.Content)
 	}
 	if err != nil {
 		return Copy{}, fmt.Errorf("%s is no kept data: %w; remove the directory", s.shelf.Path(name), err)
@@ -98,44 +98,44 @@ func (s *Store) readDescription(name string) (c Copy, err error) {
 	return c, nil
 }
 
-// Fetch replaces the directory name in to by a copy of the data for content, and reports whether the store had it. A
-// copy that was changed since it was stored is removed, and not fetched.
+// Fetch replaces the directory name in to by a copy of the data for content, and reports whether the store had the
+// data. Data that was changed since it was stored is removed from the store, and not fetched.
 func (s *Store) Fetch(ctx context.Context, content string, to *os.Root, name string) (bool, error) {
 	if s == nil || s.limit <= 0 {
 		return false, nil
 	}
-	own := nameOf(content)
-	release, err := s.shelf.Hold(ctx, own)
+	key := nameOf(content)
+	release, err := s.shelf.Hold(ctx, key)
 	if err != nil {
 		return false, ignore(err, fs.ErrNotExist)
 	}
-	done, err := s.fetch(ctx, own, to, name)
+	done, err := s.fetch(ctx, key, to, name)
 	release()
 	if err == nil && !done { // damaged
-		err = ignore(s.shelf.Remove(own), fs.ErrNotExist, dirstore.ErrHeld)
+		err = ignore(s.shelf.Remove(key), fs.ErrNotExist, dirstore.ErrHeld)
 	}
 	return done, err
 }
 
-func (s *Store) fetch(ctx context.Context, own string, to *os.Root, name string) (bool, error) {
-	c, err := s.readDescription(own)
+func (s *Store) fetch(ctx context.Context, key string, to *os.Root, name string) (bool, error) {
+	c, err := s.readDescription(key)
 	if err != nil {
 		return false, nil //nolint:nilerr // it is loaded anew
 	}
-	at, err := os.OpenRoot(s.shelf.Path(own))
+	root, err := os.OpenRoot(s.shelf.Path(key))
 	if err != nil {
 		return false, err
 	}
-	defer at.Close()
-	bytes, files, err := measure(at, dataName)
+	defer root.Close()
+	bytes, files, err := measure(root, dataName)
 	if err != nil || bytes != c.Bytes || files != c.Files {
 		return false, nil //nolint:nilerr // likewise
 	}
-	if err := Tree(ctx, at, to, dataName, name); err != nil {
+	if _, err := Tree(ctx, root, to, dataName, name, Cloned); err != nil {
 		return false, err
 	}
 	now := time.Now()
-	return true, os.Chtimes(filepath.Join(s.shelf.Path(own), aboutName), now, now)
+	return true, os.Chtimes(filepath.Join(s.shelf.Path(key), aboutName), now, now)
 }
 
 // Keep stores a copy of the directory name of from, under content. loading is how long the data took to load. Where
@@ -165,7 +165,7 @@ func (s *Store) Keep(
 		return "", err
 	}
 	defer to.Close()
-	err = Tree(ctx, from, to, name, dataName)
+	_, err = Tree(ctx, from, to, name, dataName, Cloned)
 	if errors.Is(err, unix.ENOSPC) {
 		return "the file system is full", nil
 	}

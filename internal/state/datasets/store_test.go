@@ -82,12 +82,12 @@ func TestWhatIsKeptIsFetched(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(to, "mine/wal")); err != nil || info.Mode().Perm() != 0o750 {
 		t.Errorf("a directory is %v, %v", info, err)
 	}
-	all, broken, err := s.List()
-	if err != nil || len(broken) > 0 || len(all) != 1 || all[0].Bytes != 5000 || all[0].Files != 2 ||
-		all[0].Loading != time.Second {
-		t.Errorf("listed are %+v, %v, %v", all, broken, err)
+	listed, broken, err := s.List()
+	if err != nil || len(broken) > 0 || len(listed) != 1 || listed[0].Bytes != 5000 || listed[0].Files != 2 ||
+		listed[0].Loading != time.Second {
+		t.Errorf("listed are %+v, %v, %v", listed, broken, err)
 	}
-	if err := s.Remove(all[0]); err != nil {
+	if err := s.Remove(listed[0]); err != nil {
 		t.Error(err)
 	}
 	if _, fetched := fetch(t, s, "pebble, 10 records"); fetched {

@@ -13,19 +13,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tree replaces the directory name in to by a copy of dir in from. Files are cloned where the file system can share
-// blocks, and keep their modes and owners. Copied data is on the device when it returns, and not in the page cache.
-// Only files and directories are copied. No process may have any of them open.
-func Tree(ctx context.Context, from, to *os.Root, dir, name string) error {
+// Sharing states whether a copy may have the blocks of the original.
+type Sharing bool
+
+// The ways to copy a tree.
+const (
+	Cloned Sharing = true  // blocks are shared where the file system can, until either file is written
+	Copied Sharing = false // every file has blocks of its own
+)
+
+// Tree replaces the directory name in to by a copy of dir in from, and returns the bytes of files that share their
+// blocks with the originals. Files keep their modes and owners. Copied data is on the device when it returns, not in
+// the page cache. Only files and directories are copied. No process may have any of them open.
+func Tree(ctx context.Context, from, to *os.Root, dir, name string, sharing Sharing) (cloned int64, err error) {
 	source, err := from.OpenRoot(dir)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer source.Close()
 	if err := to.RemoveAll(name); err != nil {
-		return fmt.Errorf("make room for a copy: %w", err)
+		return 0, fmt.Errorf("make room for a copy: %w", err)
 	}
-	return fs.WalkDir(source.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(source.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -36,12 +45,16 @@ func Tree(ctx context.Context, from, to *os.Root, dir, name string) error {
 		if err != nil {
 			return err
 		}
-		at := filepath.Join(name, path)
+		target := filepath.Join(name, path)
 		switch {
 		case entry.IsDir():
-			err = errors.Join(to.Mkdir(at, 0o700), copyOwnership(to, at, info))
+			err = errors.Join(to.Mkdir(target, 0o700), copyOwnership(to, target, info))
 		case entry.Type().IsRegular():
-			err = cloneFile(source, path, to, at, info)
+			var shared bool
+			shared, err = copyFile(source, path, to, target, info, sharing)
+			if shared {
+				cloned += info.Size()
+			}
 		default:
 			err = errors.New("it is neither a file nor a directory")
 		}
@@ -50,39 +63,42 @@ func Tree(ctx context.Context, from, to *os.Root, dir, name string) error {
 		}
 		return nil
 	})
+	return cloned, err
 }
 
 // copyOwnership sets the mode and the owner of a path to those of the original.
-func copyOwnership(to *os.Root, at string, of fs.FileInfo) error {
-	err := to.Chmod(at, of.Mode().Perm())
-	stat, ok := of.Sys().(*syscall.Stat_t)
+func copyOwnership(to *os.Root, path string, original fs.FileInfo) error {
+	err := to.Chmod(path, original.Mode().Perm())
+	stat, ok := original.Sys().(*syscall.Stat_t)
 	if ok && (int(stat.Uid) != os.Geteuid() || int(stat.Gid) != os.Getegid()) && os.Geteuid() == 0 {
-		err = errors.Join(err, to.Lchown(at, int(stat.Uid), int(stat.Gid)))
+		err = errors.Join(err, to.Lchown(path, int(stat.Uid), int(stat.Gid)))
 	}
 	return err
 }
 
-// cloneFile makes a new file that has the bytes of another: the same blocks where the
-// file system can share them.
-func cloneFile(source *os.Root, from string, to *os.Root, at string, info fs.FileInfo) (err error) {
+// copyFile makes a new file that has the bytes of another, and reports whether both share their blocks.
+func copyFile(source *os.Root, from string, to *os.Root, name string, info fs.FileInfo, sharing Sharing) (shared bool,
+	err error,
+) {
 	in, err := source.OpenFile(from, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer in.Close()
-	out, err := to.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	out, err := to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return err
+		return false, err
 	}
-	defer func() { err = errors.Join(err, out.Close(), copyOwnership(to, at, info)) }()
-	if unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) == nil {
-		return nil
+	defer func() { err = errors.Join(err, out.Close(), copyOwnership(to, name, info)) }()
+	if sharing == Cloned && unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) == nil {
+		return true, nil
 	}
-	_, err = io.Copy(out, in)
+	// Between two files io.Copy has the kernel copy (copy_file_range), which clones where the file system can.
+	_, err = io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{in}, make([]byte, 1<<20))
 	if err == nil {
 		err = out.Sync()
 	}
-	return errors.Join(err, forget(in), forget(out))
+	return false, errors.Join(err, forget(in), forget(out))
 }
 
 // Forget drops the files below a directory from the page cache. They must have been synced.

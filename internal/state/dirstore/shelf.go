@@ -109,7 +109,7 @@ func (s Shelf) sweep() error {
 	if err != nil {
 		return err
 	}
-	var all []error
+	var errs []error
 	for _, dir := range left {
 		info, err := os.Lstat(dir)
 		if err != nil || time.Since(info.ModTime()) < stale {
@@ -119,9 +119,9 @@ func (s Shelf) sweep() error {
 		if err != nil {
 			continue // it is being made
 		}
-		all = append(all, os.RemoveAll(dir), lock.Close())
+		errs = append(errs, os.RemoveAll(dir), lock.Close())
 	}
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
 // Put renames a directory made by New to name, and reports whether it did: a directory of that name may exist by now,

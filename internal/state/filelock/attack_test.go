@@ -32,7 +32,7 @@ func TestAttackLockThatIsNeverReleased(t *testing.T) {
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, c := range []struct {
-		what  string
+		name  string
 		ctx   context.Context
 		limit time.Duration
 		want  error
@@ -43,18 +43,18 @@ func TestAttackLockThatIsNeverReleased(t *testing.T) {
 		for _, how := range []How{Alone, Shared} {
 			err := Wait(c.ctx, open(t, path), how, c.limit)
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), holder) || !strings.Contains(err.Error(), path) {
-				t.Errorf("%s: %v", c.what, err)
+				t.Errorf("%s: %v", c.name, err)
 			}
 		}
 		if _, err := Hold(c.ctx, path, c.limit); !errors.Is(err, c.want) {
-			t.Errorf("%s: Hold says %v", c.what, err)
+			t.Errorf("%s: Hold says %v", c.name, err)
 		}
 	}
 }
 
 // A lock's file that others can open, or that leads elsewhere, is not waited for.
 func TestAttackLockFileOfOthers(t *testing.T) {
-	for what, plant := range map[string]func(path string) error{
+	for name, plant := range map[string]func(path string) error{
 		"others may read it": func(path string) error {
 			return errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, 0o644))
 		},
@@ -73,10 +73,10 @@ func TestAttackLockFileOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := Hold(t.Context(), path, time.Minute); err == nil {
-			t.Errorf("%s: it is locked", what)
+			t.Errorf("%s: it is locked", name)
 		}
 		if _, err := os.Lstat(path); err != nil {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -84,9 +84,9 @@ func TestAttackLockFileOfOthers(t *testing.T) {
 // One at a time holds, although each removes the file behind itself.
 func TestOneHolds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	inside, all := 0, sync.WaitGroup{}
+	inside, holders := 0, sync.WaitGroup{}
 	for range 8 {
-		all.Go(func() {
+		holders.Go(func() {
 			for range 20 {
 				release, err := Hold(t.Context(), path, 10*time.Minute)
 				if err != nil {
@@ -101,7 +101,7 @@ func TestOneHolds(t *testing.T) {
 			}
 		})
 	}
-	all.Wait()
+	holders.Wait()
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file stays: %v", err)
 	}

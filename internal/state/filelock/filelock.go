@@ -74,7 +74,7 @@ func Hold(ctx context.Context, path string, limit time.Duration) (release func()
 		if err != nil {
 			return nil, err
 		}
-		if err = own(f); err == nil {
+		if err = checkOwned(f); err == nil {
 			err = Wait(ctx, f, Alone, time.Until(end))
 		}
 		if err != nil {
@@ -88,8 +88,8 @@ func Hold(ctx context.Context, path string, limit time.Duration) (release func()
 	}
 }
 
-// own returns why another user may have the file open.
-func own(f *os.File) error {
+// checkOwned returns an error if another user may have the file open.
+func checkOwned(f *os.File) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return err
@@ -107,7 +107,7 @@ func isStill(f *os.File, path string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(opened, named)
 }
 
-// holders names the processes that have a file locked, as far as the kernel says.
+// holders returns the names of the processes that have a file locked, if the kernel lists them.
 func holders(f *os.File) string {
 	var st unix.Stat_t
 	locks, err := os.ReadFile("/proc/locks")
@@ -117,12 +117,12 @@ func holders(f *os.File) string {
 	if err != nil {
 		return "lslocks may show which"
 	}
-	of := fmt.Sprintf("%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
+	inode := fmt.Sprintf("%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
 	var names []string
 	for line := range strings.Lines(string(locks)) {
 		// "1: FLOCK  ADVISORY  WRITE 4711 fd:00:131 0 EOF", and "->" behind the number of those who wait
 		word := strings.Fields(line)
-		if len(word) < 6 || word[1] != "FLOCK" || word[5] != of {
+		if len(word) < 6 || word[1] != "FLOCK" || word[5] != inode {
 			continue
 		}
 		name := "process " + word[4]

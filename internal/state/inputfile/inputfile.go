@@ -95,33 +95,33 @@ func openRegular(name string, flags int) (*os.File, error) {
 }
 
 // Read reads a regular file of at most the given number of bytes.
-func Read(name string, most int64) ([]byte, error) {
+func Read(name string, limit int64) ([]byte, error) {
 	f, err := Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return readAll(f, most)
+	return readAll(f, limit)
 }
 
 // readAll reads an open file of at most the given number of bytes.
-func readAll(f *os.File, most int64) ([]byte, error) {
+func readAll(f *os.File, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	// Files of the kernel say that they are empty, and others may grow meanwhile.
 	var text bytes.Buffer
-	if size := info.Size(); size <= most {
+	if size := info.Size(); size <= limit {
 		text.Grow(int(size) + bytes.MinRead)
-		_, err = text.ReadFrom(io.LimitReader(f, most+1))
+		_, err = text.ReadFrom(io.LimitReader(f, limit+1))
 		if err != nil {
 			return nil, err
 		}
 	}
-	if info.Size() > most || int64(text.Len()) > most {
+	if info.Size() > limit || int64(text.Len()) > limit {
 		return nil, fmt.Errorf("%s: it has more than %s, which is the most that is read of such a file; is it the right one?",
-			f.Name(), units.FormatSize(most))
+			f.Name(), units.FormatSize(limit))
 	}
 	return text.Bytes(), nil
 }

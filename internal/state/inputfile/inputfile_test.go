@@ -13,28 +13,29 @@ import (
 
 func TestReadRefusesWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	listener, err := net.Listen("unix", at("socket"))
+	pathOf := func(name string) string { return filepath.Join(dir, name) }
+	listener, err := net.Listen("unix", pathOf("socket"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	if err := errors.Join(unix.Mkfifo(at("fifo"), 0o600), os.Symlink("/dev/zero", at("zero")),
-		os.Symlink("fifo", at("pipe")),
-		os.Symlink("loop", at("loop"))); err != nil {
+	if err := errors.Join(unix.Mkfifo(pathOf("fifo"), 0o600), os.Symlink("/dev/zero", pathOf("zero")),
+		os.Symlink("fifo", pathOf("pipe")),
+		os.Symlink("loop", pathOf("loop"))); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"/dev/zero": "a character device", "/dev/null": "a character device", at("zero"): "a character device",
-		at("fifo"): "a named pipe (FIFO)", at("pipe"): "a named pipe (FIFO)", at("socket"): "a socket", dir: "a directory",
-		at("loop"): "too many levels", at("missing"): "there is no file " + at("missing"),
+		"/dev/zero": "a character device", "/dev/null": "a character device", pathOf("zero"): "a character device",
+		pathOf("fifo"): "a named pipe (FIFO)", pathOf("pipe"): "a named pipe (FIFO)", pathOf("socket"): "a socket",
+		dir:            "a directory",
+		pathOf("loop"): "too many levels", pathOf("missing"): "there is no file " + pathOf("missing"),
 	} {
 		_, err := Read(name, MaxText) // a test that hangs here waits for a writer
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
 			t.Errorf("Read(%s): %v, wants %q", name, err, want)
 		}
 	}
-	if _, err := Read(at("missing"), MaxText); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Read(pathOf("missing"), MaxText); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
 }
@@ -68,5 +69,19 @@ func TestReadTakesFilesWithoutASize(t *testing.T) {
 	text, err := Read("/proc/self/status", MaxText)
 	if err != nil || len(text) == 0 {
 		t.Errorf("%d bytes, %v", len(text), err)
+	}
+}
+
+// TestNearest: of names, stems are compared: an extension that two share says nothing.
+func TestNearest(t *testing.T) {
+	names := []string{"compose.yaml", "model.json", "density.yaml", "mine.fio", ".hidden", "model", "now.yaml"}
+	for name, want := range map[string]string{
+		"nothere.yaml": "", "nothere.json": "", "x.yaml": "", "densty.yaml": "density.yaml", "density.yml": "density.yaml",
+		"mine.yaml": "mine.fio", "Model.json": "model.json", "modle": "model", "models": "model",
+		".hiden": "", "a.b": "", "none.json": "",
+	} {
+		if got := nearest(name, names); got != want {
+			t.Errorf("%s is taken for %q, not %q", name, got, want)
+		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"plimsoll/internal/problem"
@@ -38,14 +40,41 @@ func Located(name string) string {
 	return name + " (" + full + ")"
 }
 
-// NotThere returns the error of a name that nothing has, with the nearest name of the same directory.
-func NotThere(what, name string) *Missing {
-	e := &Missing{What: what, Name: name}
-	beside := namesIn(filepath.Dir(name))
-	if near := suggest.Closest(filepath.Base(name), beside); near != "" {
+// NotThere returns the error of a missing file or directory, with the nearest name of the same directory.
+func NotThere(kind, name string) *Missing {
+	e := &Missing{What: kind, Name: name}
+	if near := nearest(filepath.Base(name), namesIn(filepath.Dir(name))); near != "" {
 		e.Near = "did you mean " + filepath.Join(filepath.Dir(name), near) + "?"
 	}
 	return e
+}
+
+// nearest returns the one of names that has the stem of a name, or that is most like it and has its extension: an
+// extension that two names share makes them no more alike.
+func nearest(name string, names []string) string {
+	var stems []string
+	for _, n := range names {
+		if n != name && stem(n) == stem(name) {
+			return n
+		}
+		if filepath.Ext(n) == filepath.Ext(name) {
+			stems = append(stems, stem(n))
+		}
+	}
+	near := suggest.Closest(stem(name), stems)
+	at := slices.IndexFunc(names, func(n string) bool { return stem(n) == near && filepath.Ext(n) == filepath.Ext(name) })
+	if near == "" || at < 0 {
+		return ""
+	}
+	return names[at]
+}
+
+// stem returns a name without its extension.
+func stem(name string) string {
+	if s := strings.TrimSuffix(name, filepath.Ext(name)); s != "" {
+		return s
+	}
+	return name
 }
 
 // maxNames is how many names of a directory are compared.

@@ -19,19 +19,19 @@ import (
 const maxSecret = 64 << 10
 
 // Secret returns the secret at "env:NAME" or "file:PATH". Errors do not contain it.
-func Secret(where string) (string, error) {
-	from, at, _ := strings.Cut(where, ":")
-	switch from {
+func Secret(source string) (string, error) {
+	kind, name, _ := strings.Cut(source, ":")
+	switch kind {
 	case "env":
-		text, err := oneLine(os.Getenv(at))
+		text, err := oneLine(os.Getenv(name))
 		if err != nil {
-			return "", fmt.Errorf("the variable %s %w (sudo passes a variable on with --preserve-env=%s)", at, err, at)
+			return "", fmt.Errorf("the variable %s %w (sudo passes a variable on with --preserve-env=%s)", name, err, name)
 		}
 		return text, nil
 	case "file":
-		return ReadSecret(at)
+		return ReadSecret(name)
 	}
-	return "", fmt.Errorf("%q says neither env:NAME nor file:PATH", from)
+	return "", fmt.Errorf("%q is neither env:NAME nor file:PATH", kind)
 }
 
 // ReadSecret reads the one line of a file that only its owner may read: this process's user, root, or the user behind
@@ -53,20 +53,20 @@ func ReadSecret(path string) (string, error) {
 	return line, nil
 }
 
-// ReadOwn reads a file of at most most bytes that only its owner may write: this process's user, root, or the user
+// ReadOwn reads a file of at most limit bytes that only its owner may write: this process's user, root, or the user
 // behind sudo. It follows no link. Use it for files whose content is obeyed.
-func ReadOwn(path string, most int64) ([]byte, error) {
+func ReadOwn(path string, limit int64) ([]byte, error) {
 	f, err := openOwn(path, 0o022)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return readAll(f, most)
+	return readAll(f, limit)
 }
 
-// openOwn opens a regular file of this process's user, root, or the user behind sudo, on which others have none of
-// some rights.
-func openOwn(path string, others fs.FileMode) (*os.File, error) {
+// openOwn opens a regular file of this process's user, root, or the user behind sudo, on which other users have none
+// of the forbidden rights.
+func openOwn(path string, forbidden fs.FileMode) (*os.File, error) {
 	info, err := os.Lstat(path) // before anything is opened
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func openOwn(path string, others fs.FileMode) (*os.File, error) {
 	}
 	info, err = f.Stat()
 	if err == nil {
-		err = checkOwner(path, info, others)
+		err = checkOwner(path, info, forbidden)
 	}
 	if err != nil {
 		_ = f.Close()
@@ -89,17 +89,17 @@ func openOwn(path string, others fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// checkOwner returns an error unless a trusted user owns the file, and others lack the given permissions.
-func checkOwner(path string, info fs.FileInfo, others fs.FileMode) error {
-	switch may := info.Mode().Perm() & others; {
-	case may != 0 && others&0o044 != 0:
+// checkOwner returns an error unless a trusted user owns the file, and other users lack the forbidden rights.
+func checkOwner(path string, info fs.FileInfo, forbidden fs.FileMode) error {
+	switch may := info.Mode().Perm() & forbidden; {
+	case may != 0 && forbidden&0o044 != 0:
 		return fmt.Errorf("%s can be read by others than its owner: chmod 600 %s", path, path)
 	case may != 0:
 		return fmt.Errorf("%s can be written by others than its owner: look what it holds, and chmod go-w %s", path, path)
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return fmt.Errorf("%s: nobody knows whose it is", path)
+		return fmt.Errorf("%s: its owner is not known", path)
 	}
 	caller, sudo := sudouser.Caller()
 	switch int(stat.Uid) {

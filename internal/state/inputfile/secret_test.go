@@ -22,7 +22,7 @@ func TestAttackSecretOfAnother(t *testing.T) {
 		}
 		return "file:" + path
 	}
-	own := write("own", " s3cret\n", 0o600)
+	good := write("own", " s3cret\n", 0o600)
 	fifo, link, far := filepath.Join(dir, "fifo"), filepath.Join(dir, "link"), filepath.Join(dir, "far")
 	err := errors.Join(unix.Mkfifo(fifo, 0o600), os.Symlink("own", link), os.Symlink("/dev/watchdog", far))
 	if err != nil {
@@ -32,7 +32,7 @@ func TestAttackSecretOfAnother(t *testing.T) {
 	t.Setenv("PLIMSOLL_TEST_EMPTY", "")
 	t.Setenv("PLIMSOLL_TEST_KEY", key)
 	tests := map[string]string{
-		"env:PLIMSOLL_TEST_DSN": "", own: "", write("readonly", "s3cret", 0o400): "",
+		"env:PLIMSOLL_TEST_DSN": "", good: "", write("readonly", "s3cret", 0o400): "",
 		write("shared", "s3cret", 0o640): "by others", write("public", "s3cret", 0o604): "by others",
 		write("key", key, 0o600): "more than one line", write("bytes", "s3\x00cret", 0o600): "cannot be printed",
 		write("escape", "s3\x1b[2Jcret", 0o600): "cannot be printed", write("empty", "\n", 0o600): "is empty",
@@ -50,15 +50,16 @@ func TestAttackSecretOfAnother(t *testing.T) {
 		}
 		tests[others] = "belongs to user 65534"
 	}
-	for where, want := range tests {
-		text, err := Secret(where)
+	for source, want := range tests {
+		text, err := Secret(source)
 		switch {
 		case want == "" && (err != nil || text != "s3cret"):
-			t.Errorf("%s: %q, %v", where, text, err)
+			t.Errorf("%s: %q, %v", source, text, err)
 		case want != "" && (err == nil || text != "" || !strings.Contains(err.Error(), want)):
-			t.Errorf("%s: %q, %v; want %q", where, text, err, want)
-		case err != nil && where != "s3cret" && (strings.Contains(err.Error(), "s3") || strings.Contains(err.Error(), "b3B")):
-			t.Errorf("%s: the error repeats it: %v", where, err)
+			t.Errorf("%s: %q, %v; want %q", source, text, err, want)
+		case err != nil && source != "s3cret" &&
+			(strings.Contains(err.Error(), "s3") || strings.Contains(err.Error(), "b3B")):
+			t.Errorf("%s: the error repeats it: %v", source, err)
 		}
 	}
 }

@@ -84,22 +84,50 @@ func RealPath(path *string) error {
 	return nil
 }
 
-// Mount is a mount on a directory that the run made.
+// Mount is a mount on a directory that the run made, or of tracefs at its own place.
 type Mount struct {
 	Source  string
 	Target  string
 	Type    string
 	Options string
+	Boot    string `json:",omitempty"` // the kernel's boot id, filled in by Do: no mount outlives the kernel
+	ID      uint64 `json:",omitempty"` // of the mount, filled in by Note
 }
 
 // What implements Change.
 func (c *Mount) What() string { return fmt.Sprintf("mount %s on %s", c.Source, c.Target) }
 
 // Prepare implements Change.
-func (c *Mount) Prepare() error { return RealPath(&c.Target) }
+func (c *Mount) Prepare() error {
+	var err error
+	if c.Boot, err = BootID(); err != nil {
+		return err
+	}
+	return RealPath(&c.Target)
+}
 
-// tracefs is where a recording mounts tracefs if it is not mounted.
-const tracefs = "/sys/kernel/tracing"
+// Note reads the kernel's ID of the mount that was just made, where its place is not the run's alone.
+func (c *Mount) Note() (err error) {
+	c.ID, err = mountID(c.Target)
+	return err
+}
+
+// mountID returns the ID of the topmost mount at a path, and 0 where none is. Since Linux 6.8 IDs are never reused.
+func mountID(path string) (uint64, error) {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT,
+		unix.STATX_MNT_ID|unix.STATX_MNT_ID_UNIQUE, &st)
+	if err != nil {
+		return 0, &os.PathError{Op: "statx", Path: path, Err: err}
+	}
+	if st.Attributes&unix.STATX_ATTR_MOUNT_ROOT == 0 {
+		return 0, nil
+	}
+	return st.Mnt_id, nil
+}
+
+// tracefs is where a recording mounts tracefs if it is not mounted; tests have a place of their own.
+var tracefs = "/sys/kernel/tracing"
 
 // Check implements Change.
 func (c *Mount) Check(s Scope) error {
@@ -109,12 +137,29 @@ func (c *Mount) Check(s Scope) error {
 	return s.Owns(c.Target)
 }
 
-// Undo implements Change.
+// Undo does nothing after a reboot. At the place of tracefs, where others mount it too, it unmounts only the mount that
+// Note noted: one that a crash kept from being noted stays, as does one that another covers.
 func (c *Mount) Undo(ctx context.Context, mark string) error {
 	if err := EndMarked(ctx, mark); err != nil {
 		return err
 	}
-	return UnmountTree(ctx, c.Target)
+	boot, err := BootID()
+	if err != nil || c.Boot != "" && boot != c.Boot {
+		return err
+	}
+	if c.Target != tracefs {
+		return UnmountTree(ctx, c.Target)
+	}
+	return Retry(ctx, func(context.Context) error {
+		id, err := mountID(c.Target)
+		if errors.Is(err, os.ErrNotExist) || err == nil && (c.ID == 0 || id != c.ID || c.Boot == "") {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return unix.Unmount(c.Target, unix.UMOUNT_NOFOLLOW)
+	})
 }
 
 // UnmountTree unmounts path and all below it, deepest first, waiting while
@@ -210,13 +255,13 @@ func (c *Cgroup) Undo(ctx context.Context, _ string) error {
 }
 
 func (c *Cgroup) remove() error {
-	var all []error
+	var errs []error
 	for _, d := range slices.Backward(cgroupDirs(c.Path)) {
 		if err := os.Remove(d); err != nil && !errors.Is(err, os.ErrNotExist) {
-			all = append(all, err)
+			errs = append(errs, err)
 		}
 	}
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
 // cgroupTops are the places of a cgroup: one in each hierarchy.

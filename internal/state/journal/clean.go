@@ -80,11 +80,11 @@ func undo(ctx context.Context) func(*Journal, *Report) error {
 
 // undoAllInto is UndoAll that adds its results to r.
 func (j *Journal) undoAllInto(ctx context.Context, r *Report) error {
-	return j.UndoAll(ctx, func(what string, err error) {
+	return j.UndoAll(ctx, func(change string, err error) {
 		if err != nil {
 			r.Failed = append(r.Failed, err.Error())
 		} else {
-			r.Undone = append(r.Undone, what)
+			r.Undone = append(r.Undone, change)
 		}
 	})
 }
@@ -101,7 +101,7 @@ func clean(state string, kept bool, open func(string, int) (*Journal, error), do
 	}
 	var (
 		reports []Report
-		all     []error
+		errs    []error
 	)
 	for _, file := range files {
 		run, ok := strings.CutSuffix(file.Name(), suffix)
@@ -119,16 +119,16 @@ func clean(state string, kept bool, open func(string, int) (*Journal, error), do
 			continue // its run ended cleanly meanwhile
 		case err != nil:
 			r.Failed = append(r.Failed, err.Error())
-			reports, all = append(reports, r), append(all, err)
+			reports, errs = append(reports, r), append(errs, err)
 			continue
 		case j.kept && !kept:
 			r.Kept = true
-			reports, all = append(reports, r), append(all, j.Close())
+			reports, errs = append(reports, r), append(errs, j.Close())
 			continue
 		}
 		err = do(j, &r)
-		all = append(all, err, j.Close())
+		errs = append(errs, err, j.Close())
 		reports = append(reports, r)
 	}
-	return reports, errors.Join(all...)
+	return reports, errors.Join(errs...)
 }

@@ -32,8 +32,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/result"
 	"plimsoll/internal/state/filelock"
+	"plimsoll/internal/state/runid"
 	"plimsoll/internal/state/statedir"
 )
 
@@ -77,11 +77,12 @@ type Entry struct {
 	undone bool
 }
 
-// Journal is one run's undo log, open and locked.
+// Journal is one run's undo log, open and locked. Its methods may be called concurrently, except for those that undo
+// one and the same entry.
 type Journal struct {
 	path string // absolute, without symbolic links
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows, and undone of each entry; not held while a change is made or undone
 	file    *os.File
 	size    int64 // length of the records; a failed write behind them is cut off
 	broken  error // the reason why nothing more can be written
@@ -97,7 +98,7 @@ var ErrLive = errors.New("its run is still under way")
 
 // ErrWrite is in every error of a journal that cannot be written. The change
 // was not made.
-var ErrWrite = errors.New("nothing more is changed on this host")
+var ErrWrite = errors.New("no further change is made on this host")
 
 // journals is the part of a state directory that has them.
 const journals = "journal"
@@ -107,7 +108,7 @@ func journalDir(state string) string { return filepath.Join(state, journals) }
 // Create starts the journal of a run below the state directory and locks it.
 // Opening a journal that exists (a run that is resumed) goes on with it.
 func Create(state, run string) (*Journal, error) {
-	if err := result.CheckRunID(run); err != nil {
+	if err := runid.Check(run); err != nil {
 		return nil, err
 	}
 	for tries := 0; ; tries++ {
@@ -238,7 +239,7 @@ func (j *Journal) replay() error {
 		kind, ok := registered.byName[r.Kind]
 		if !ok {
 			return fmt.Errorf("journal %s line %d: unknown kind of change %q; "+
-				"it was written by another version of plimsoll, clean with that one", j.path, n, r.Kind)
+				"another version of plimsoll wrote it: clean with that version", j.path, n, r.Kind)
 		}
 		c := kind.New()
 		if err := json.Unmarshal(r.Change, c); err != nil {
@@ -345,7 +346,7 @@ func (j *Journal) Do(ctx context.Context, c Change, make func(mark string) error
 
 // Undo reverts one change and records that. Undoing twice does nothing.
 func (j *Journal) Undo(ctx context.Context, e *Entry) error {
-	if e == nil || e.undone {
+	if e == nil || j.isUndone(e) {
 		return nil
 	}
 	if err := e.Change.Check(j.scope()); err != nil {
@@ -364,6 +365,12 @@ func (j *Journal) Undo(ctx context.Context, e *Entry) error {
 	_ = j.write(e, "undone")
 	crashPoint(e.Seq, "undone")
 	return nil
+}
+
+func (j *Journal) isUndone(e *Entry) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return e.undone
 }
 
 // UndoEach reverts changes, the last one first. It goes on after a failure, and returns all failures.
@@ -401,17 +408,17 @@ func (j *Journal) Pending() []*Entry {
 // UndoAll reverts every change, newest first. It goes on after a failure, calls report for each change (nil for
 // silence), and returns all failures.
 func (j *Journal) UndoAll(ctx context.Context, report func(what string, err error)) error {
-	var all []error
+	var errs []error
 	for _, e := range slices.Backward(j.Pending()) {
 		err := j.Undo(ctx, e)
 		if report != nil {
 			report(e.Change.What(), err)
 		}
 		if err != nil {
-			all = append(all, err)
+			errs = append(errs, err)
 		}
 	}
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
 // Close releases the journal. One with nothing left to undo is removed,

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"plimsoll/internal/result"
+	"plimsoll/internal/state/runid"
 )
 
 // A journal is kept on purpose when its changes are meant to outlive the
@@ -52,7 +52,11 @@ func (j *Journal) Commit() error {
 }
 
 // Kept reports whether the journal's changes are meant to stay.
-func (j *Journal) Kept() bool { return j.kept }
+func (j *Journal) Kept() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.kept
+}
 
 // applyKeep applies a record of Keep or Release while the journal is read.
 func (j *Journal) applyKeep(r record) {
@@ -63,7 +67,7 @@ func (j *Journal) applyKeep(r record) {
 // Open locks an existing journal, to undo it. It returns os.ErrNotExist if there is none, and ErrLive if a process
 // holds it.
 func Open(state, run string) (*Journal, error) {
-	if err := result.CheckRunID(run); err != nil {
+	if err := runid.Check(run); err != nil {
 		return nil, err
 	}
 	return open(filepath.Join(journalDir(state), run+suffix), 0)

@@ -25,13 +25,13 @@ func keptJournal(t *testing.T) (state, dir string) {
 	return state, dir
 }
 
-func there(dir string) bool { _, err := os.Stat(dir); return err == nil }
+func exists(dir string) bool { _, err := os.Stat(dir); return err == nil }
 
 func TestWhatIsKeptStaysUntilItIsReleased(t *testing.T) {
 	state, dir := keptJournal(t)
 	reports, err := Clean(t.Context(), state)
-	if err != nil || len(reports) != 1 || !reports[0].Kept || len(reports[0].Undone) > 0 || !there(dir) {
-		t.Fatalf("clean: %+v, %v, there %t", reports, err, there(dir))
+	if err != nil || len(reports) != 1 || !reports[0].Kept || len(reports[0].Undone) > 0 || !exists(dir) {
+		t.Fatalf("clean: %+v, %v, there %t", reports, err, exists(dir))
 	}
 	j, err := Open(state, "export-a")
 	if err != nil || !j.Kept() {
@@ -41,8 +41,8 @@ func TestWhatIsKeptStaysUntilItIsReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	reports, err = Clean(t.Context(), state)
-	if err != nil || len(reports) != 1 || reports[0].Kept || there(dir) {
-		t.Errorf("clean after release: %+v, %v, there %t", reports, err, there(dir))
+	if err != nil || len(reports) != 1 || reports[0].Kept || exists(dir) {
+		t.Errorf("clean after release: %+v, %v, there %t", reports, err, exists(dir))
 	}
 	if _, err := Open(state, "export-a"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the journal is still there: %v", err)
@@ -52,8 +52,8 @@ func TestWhatIsKeptStaysUntilItIsReleased(t *testing.T) {
 func TestWhatIsKeptCanBeCleaned(t *testing.T) {
 	state, dir := keptJournal(t)
 	reports, err := CleanKept(t.Context(), state)
-	if err != nil || len(reports) != 1 || len(reports[0].Undone) != 1 || there(dir) {
-		t.Errorf("clean: %+v, %v, there %t", reports, err, there(dir))
+	if err != nil || len(reports) != 1 || len(reports[0].Undone) != 1 || exists(dir) {
+		t.Errorf("clean: %+v, %v, there %t", reports, err, exists(dir))
 	}
 }
 
@@ -72,8 +72,8 @@ func TestNothingIsKeptBeyondTheKernel(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), boot, "another")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if reports, err := Clean(t.Context(), state); err != nil || reports[0].Kept || there(dir) {
-		t.Errorf("clean: %+v, %v, there %t", reports, err, there(dir))
+	if reports, err := Clean(t.Context(), state); err != nil || reports[0].Kept || exists(dir) {
+		t.Errorf("clean: %+v, %v, there %t", reports, err, exists(dir))
 	}
 }
 

@@ -43,12 +43,12 @@ func Register(name string, zero func() Change) {
 
 // Kinds returns all registered kinds, by name.
 func Kinds() []Kind {
-	var all []Kind
+	var kinds []Kind
 	for _, k := range registered.byName {
-		all = append(all, k)
+		kinds = append(kinds, k)
 	}
-	slices.SortFunc(all, func(a, b Kind) int { return cmp.Compare(a.Name, b.Name) })
-	return all
+	slices.SortFunc(kinds, func(a, b Kind) int { return cmp.Compare(a.Name, b.Name) })
+	return kinds
 }
 
 // kindOf returns the name of a change's kind. It fails for an unregistered one, which could be written to a journal

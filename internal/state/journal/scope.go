@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/result"
+	"plimsoll/internal/state/runid"
 	"plimsoll/internal/state/statedir"
 )
 
@@ -41,7 +41,7 @@ func (s Scope) State() string { return s.state }
 func (s Scope) Run() string { return s.run }
 
 // ErrForeign is in every error about an entry that no run can have written.
-var ErrForeign = errors.New("no run makes such a change, so nothing was done about it: " +
+var ErrForeign = errors.New("the journal holds a change that no run makes, and it was not undone: " +
 	"see what the journal says, and remove the entry or the journal by hand")
 
 // Foreign returns an error with ErrForeign, of a check that is a kind's own.
@@ -63,7 +63,7 @@ func (s Scope) Owns(path string) error {
 	if err := s.CleanPath(path); err != nil {
 		return err
 	}
-	if err := result.CheckRunID(s.run); err != nil {
+	if err := runid.Check(s.run); err != nil {
 		return err
 	}
 	if work := WorkDir(s.state, s.run); path == work || strings.HasPrefix(path, work+"/") {
@@ -170,7 +170,7 @@ func openOwn(path string, flag int) (*os.File, error) {
 		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
 	}
 	defer func() { _ = unix.Close(fd) }() // only read
-	if err := own(fd, unix.S_IFDIR); err != nil {
+	if err := checkOwned(fd, unix.S_IFDIR); err != nil {
 		return nil, fmt.Errorf("directory of journals %s: %w", dir, err)
 	}
 	// A FIFO would be waited for.
@@ -181,7 +181,7 @@ func openOwn(path string, flag int) (*os.File, error) {
 		}
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	if err := own(file, unix.S_IFREG); err != nil {
+	if err := checkOwned(file, unix.S_IFREG); err != nil {
 		_ = unix.Close(file)
 		return nil, fmt.Errorf("journal %s: %w", path, err)
 	}
@@ -189,18 +189,18 @@ func openOwn(path string, flag int) (*os.File, error) {
 }
 
 // errNotOwn is returned for a journal that somebody else may have written.
-var errNotOwn = errors.New("somebody else may have written it, so nothing in it is done; see whose it is: " +
+var errNotOwn = errors.New("another user may have written it, so it is not followed: look who owns it; " +
 	"that user may clean it, and if it is yours, chown it to yourself and chmod go-w it")
 
-// own returns why an open file or directory is not this user's alone.
-func own(fd int, kind uint32) error {
+// checkOwned returns an error if an open file or directory is not this user's alone.
+func checkOwned(fd int, kind uint32) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
 	switch {
 	case st.Mode&unix.S_IFMT != kind:
-		return fmt.Errorf("it is of another kind than a journal: %w", errNotOwn)
+		return fmt.Errorf("it is no journal: %w", errNotOwn)
 	case int(st.Uid) != os.Geteuid():
 		return fmt.Errorf("it belongs to user %d: %w", st.Uid, errNotOwn)
 	case st.Mode&0o022 != 0:

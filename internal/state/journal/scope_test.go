@@ -90,7 +90,7 @@ func TestAJournalThatOthersMayHaveWrittenIsNotObeyed(t *testing.T) {
 		{"the file has another name elsewhere", "another name", func(t *testing.T, path string) error {
 			return os.Link(path, filepath.Join(filepath.Dir(filepath.Dir(path)), "elsewhere"))
 		}},
-		{"the file is a FIFO", "of another kind", func(_ *testing.T, path string) error {
+		{"the file is a FIFO", "it is no journal", func(_ *testing.T, path string) error {
 			return errors.Join(os.Remove(path), unix.Mkfifo(path, 0o600))
 		}},
 	} {
@@ -134,8 +134,8 @@ func TestALinkInThePlaceOfADirectoryIsNotFollowed(t *testing.T) {
 	if err := os.Symlink(filepath.Dir(theirs), scratch); err != nil {
 		t.Fatal(err)
 	}
-	below := filepath.Join(scratch, filepath.Base(theirs))
-	for _, c := range []Change{&Dir{below}, &File{filepath.Join(below, "precious")}, &Dir{scratch}} {
+	nested := filepath.Join(scratch, filepath.Base(theirs))
+	for _, c := range []Change{&Dir{nested}, &File{filepath.Join(nested, "precious")}, &Dir{scratch}} {
 		state := t.TempDir()
 		written(t, state, c)
 		_, err := Clean(t.Context(), state)

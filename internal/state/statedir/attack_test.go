@@ -39,7 +39,7 @@ func link(t *testing.T, to, at string, owner int) {
 // What another user has, or may write, is refused wherever it is on the way, and stays as it was.
 func TestAttackStateOfAnotherUser(t *testing.T) {
 	needRoot(t)
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		says  string
 		plant func(dir string) (state string)
 	}{
@@ -81,7 +81,7 @@ func TestAttackStateOfAnotherUser(t *testing.T) {
 			return directory(t, dir+"/all", 0, 0o777) + "/s"
 		}},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			state := c.plant(t.TempDir())
 			before, _ := os.Stat(state)
 			_, err := Make(state, "images")
@@ -106,7 +106,7 @@ func TestStateIsClosedToOthers(t *testing.T) {
 	needRoot(t)
 	t.Setenv("SUDO_UID", "54321")
 	t.Setenv("SUDO_GID", "54321")
-	for what, prepare := range map[string]func(state string){
+	for name, prepare := range map[string]func(state string){
 		"new":            func(string) {},
 		"empty, for all": func(state string) { directory(t, state, 0, 0o777) },
 		"of an earlier version": func(state string) {
@@ -115,7 +115,7 @@ func TestStateIsClosedToOthers(t *testing.T) {
 		},
 		"below a sticky one": func(state string) { directory(t, filepath.Dir(state), 0, 0o777|os.ModeSticky) },
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			state := filepath.Join(t.TempDir(), "above", "state")
 			prepare(state)
 			dir, err := Make(state, "images", "more")

@@ -10,7 +10,6 @@ package statedir
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/problem"
+	"plimsoll/internal/state/trusteddir"
 )
 
 // Make makes a state directory and a part of it, which may be several deep, where they are missing, checks them,
@@ -31,7 +31,7 @@ func Make(state string, part ...string) (string, error) {
 			err = closeToOthers(dir, i > 0)
 		}
 		if err == nil {
-			err = checkTrusted(dir, false)
+			err = checkTrusted(dir)
 		}
 		if err != nil {
 			return "", err
@@ -46,7 +46,7 @@ func Check(state string, part ...string) error {
 	for _, dir := range chain(state, part) {
 		err := walk(dir, false)
 		if err == nil {
-			err = checkTrusted(dir, false)
+			err = checkTrusted(dir)
 		}
 		if err != nil {
 			return err
@@ -65,106 +65,39 @@ func chain(state string, part []string) []string {
 	return dirs
 }
 
-// maxLinks is how many links a path may have, as for the kernel.
-const maxLinks = 40
-
 // walk checks the parents of a directory, and with missing makes the missing ones and the directory. A user without
 // root is responsible for the parents.
 func walk(dir string, missing bool) error {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
+	euid := os.Geteuid()
+	return refused(trusteddir.Walk{UID: euid, Parents: euid == 0, Make: missing}.To(dir))
+}
+
+// checkTrusted returns an error if another user may change the content of a directory.
+func checkTrusted(dir string) error { return refused(trusteddir.CheckOne(dir, os.Geteuid())) }
+
+// refused adds what to do to the error for a directory that another user may change.
+func refused(err error) error {
+	var untrusted *trusteddir.Untrusted
+	if !errors.As(err, &untrusted) {
 		return err
 	}
-	at, rest := "/", parts(dir)
-	for links := 0; len(rest) > 0; {
-		if os.Geteuid() == 0 {
-			if err := checkTrusted(at, true); err != nil {
-				return err
-			}
-		}
-		next := filepath.Join(at, rest[0])
-		info, err := os.Lstat(next)
-		if errors.Is(err, fs.ErrNotExist) && missing {
-			if err := os.Mkdir(next, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-				return err
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		rest = rest[1:]
-		if info.Mode().Type() != fs.ModeSymlink {
-			at = next
-			continue
-		}
-		if links++; links > maxLinks {
-			return &os.PathError{Op: "open", Path: dir, Err: unix.ELOOP}
-		}
-		if err := checkTrusted(next, true); err != nil {
-			return err
-		}
-		to, err := os.Readlink(next)
-		if err != nil {
-			return err
-		}
-		if filepath.IsAbs(to) {
-			at = "/"
-		}
-		rest = append(parts(to), rest...)
-	}
-	return nil
-}
-
-// parts returns the names in a path. It keeps "..", as the kernel resolves it after links.
-func parts(path string) []string {
-	return slices.DeleteFunc(strings.Split(path, "/"), func(part string) bool { return part == "" || part == "." })
-}
-
-// checkTrusted returns an error if another user may change the content of a directory, or the target of a link. A
-// sticky directory is accepted above a directory of state.
-func checkTrusted(path string, above bool) error {
-	var st unix.Stat_t
-	stat := unix.Stat
-	if above {
-		stat = unix.Lstat
-	}
-	if err := stat(path, &st); err != nil {
-		return &os.PathError{Op: "look at", Path: path, Err: err}
-	}
-	isLink, isDir := st.Mode&unix.S_IFMT == unix.S_IFLNK, st.Mode&unix.S_IFMT == unix.S_IFDIR
-	euid := os.Geteuid()
-	switch {
-	case !isLink && !isDir:
-		return &os.PathError{Op: "open", Path: path, Err: unix.ENOTDIR}
-	case st.Uid != 0 && int(st.Uid) != euid:
-		return refusal(path, fmt.Sprintf("it belongs to user %d", st.Uid), above)
-	case isDir && writable(st) && (!above || st.Mode&unix.S_ISVTX == 0):
-		return refusal(path, fmt.Sprintf("others may write it (mode %04o)", st.Mode&0o7777), above)
-	}
-	return nil
-}
-
-// writable reports whether others than its owner may write a directory. A user's own group has no other member.
-func writable(st unix.Stat_t) bool {
-	own := os.Geteuid() != 0 && st.Gid == st.Uid
-	return st.Mode&unix.S_IWOTH != 0 || st.Mode&unix.S_IWGRP != 0 && !own
+	return refusal(untrusted.Path, untrusted.Why, untrusted.Above)
 }
 
 // refusal returns the error for an untrusted path.
-func refusal(path, why string, above bool) error {
-	what, remedy := "directory of state "+path, fmt.Sprintf(
+func refusal(path, why string, isAbove bool) error {
+	subject, remedy := "directory of state "+path, fmt.Sprintf(
 		"look what is in it, then chown -R %d:%d %s && chmod 700 %s; or name another --state-dir",
 		os.Geteuid(), os.Getegid(), path, path)
 	if os.Geteuid() == 0 {
 		remedy = strings.Replace(remedy, "chown -R 0:0", "sudo chown -R root:root", 1)
 		remedy = strings.Replace(remedy, "&& chmod", "&& sudo chmod", 1)
 	}
-	if above {
-		what = "directory " + path + ", above one of state"
+	if isAbove {
+		subject = "directory " + path + ", above one of state"
 		remedy = "name a --state-dir in directories that only root may write, as /var/lib/plimsoll is"
 	}
-	return problem.New(problem.Unsupported, what, why+", so that what is below it may be replaced at any time", remedy)
+	return problem.New(problem.Unsupported, subject, why+", so that what is below it may be replaced at any time", remedy)
 }
 
 // closeToOthers removes others' permissions from a directory of this user, if it is part of a state directory or
@@ -187,7 +120,7 @@ func closeToOthers(dir string, part bool) error {
 		return err
 	}
 	// What others may have put into it is for the user to look at.
-	if writable(st) && len(entries) > 0 || !part && slices.ContainsFunc(entries, foreign) {
+	if trusteddir.Writable(st, os.Geteuid()) && len(entries) > 0 || !part && slices.ContainsFunc(entries, foreign) {
 		return nil
 	}
 	return f.Chmod(0o700)

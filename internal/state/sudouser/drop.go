@@ -3,8 +3,6 @@ package sudouser
 import (
 	"fmt"
 	"os"
-	"os/user"
-	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -36,16 +34,7 @@ func Drop() error {
 
 // become changes the process's user and groups to u.
 func (u User) become() error {
-	groups := []int{u.GID}
-	if known, err := user.LookupId(strconv.Itoa(u.UID)); err == nil {
-		names, _ := known.GroupIds()
-		for _, name := range names {
-			if gid, err := strconv.Atoi(name); err == nil && gid != 0 {
-				groups = append(groups, gid)
-			}
-		}
-	}
-	if err := syscall.Setgroups(groups); err != nil {
+	if err := syscall.Setgroups(u.Groups()); err != nil {
 		return err
 	}
 	if err := syscall.Setresgid(u.GID, u.GID, u.GID); err != nil {

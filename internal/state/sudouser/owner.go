@@ -21,6 +21,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/state/trusteddir"
 )
 
 // User is the user who called sudo.
@@ -98,9 +100,27 @@ func Give(f *os.File) {
 
 // Create opens a file for writing, empty, as os.Create does. One that it makes
 // belongs to the user behind sudo; one that is there keeps its owner.
-func Create(name string) (*os.File, error) {
+func Create(name string) (f *os.File, err error) {
+	worker, err := Worker(filepath.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	if worker.UID == 0 { // in a sticky directory, a link may be anybody's
+		err := trusteddir.Walk{Parents: true}.To(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	err = worker.Do(func() (err error) {
+		f, err = create(name)
+		return err
+	})
+	return f, err
+}
+
+func create(name string) (*os.File, error) {
 	for {
-		f, err := New(name, 0o666)
+		f, err := newFile(name, 0o666)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
 		}
@@ -116,7 +136,19 @@ func Create(name string) (*os.File, error) {
 
 // New makes a file, which must not exist, not as a link either, and gives it to
 // the user behind sudo.
-func New(name string, perm fs.FileMode) (*os.File, error) {
+func New(name string, perm fs.FileMode) (f *os.File, err error) {
+	worker, err := Worker(filepath.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	err = worker.Do(func() (err error) {
+		f, err = newFile(name, perm)
+		return err
+	})
+	return f, err
+}
+
+func newFile(name string, perm fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 	if err == nil {
 		Give(f)
@@ -132,24 +164,43 @@ func Replace(path string, fill func(io.Writer) error) error { return replace(pat
 func ReplacePrivate(path string, fill func(io.Writer) error) error { return replace(path, 0o600, fill) }
 
 func replace(path string, perm fs.FileMode, fill func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	worker, err := Worker(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	var f *os.File
+	err = worker.Do(func() (err error) {
+		f, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
 			_ = f.Close()
-			_ = os.Remove(f.Name())
+			_ = worker.Do(func() error { return os.Remove(f.Name()) })
 		}
 	}()
 	Give(f)
 	if err := errors.Join(f.Chmod(perm), fill(f), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	return worker.Do(func() error {
+		if err := os.Rename(f.Name(), path); err != nil {
+			return err
+		}
+		return SyncDir(filepath.Dir(path))
+	})
+}
+
+// Remove removes a file that this process made for the user.
+func Remove(name string) error {
+	worker, err := Worker(filepath.Dir(name))
+	if err != nil {
 		return err
 	}
-	return SyncDir(filepath.Dir(path))
+	return worker.Do(func() error { return os.Remove(name) })
 }
 
 // SyncDir writes a directory's entries to its disk.
@@ -161,10 +212,17 @@ func SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Mkdir makes a directory and gives it to the user behind sudo.
+// Mkdir makes a directory and gives it to the user behind sudo, unless it is where that user does not come.
 func Mkdir(dir string, perm fs.FileMode) error {
-	if err := os.Mkdir(dir, perm); err != nil {
+	worker, err := Worker(filepath.Dir(dir))
+	if err != nil {
 		return err
+	}
+	if err := worker.Do(func() error { return os.Mkdir(dir, perm) }); err != nil || worker != self() {
+		return err // what another user makes is that user's
+	}
+	if caller, ok := Caller(); !ok || !caller.reaches(dir) {
+		return nil
 	}
 	f, err := openDir(unix.AT_FDCWD, dir)
 	if err != nil {
@@ -265,8 +323,8 @@ func (u User) giveEntry(dir *os.File, name string, device uint64, depth int) {
 }
 
 // openDir opens a directory that is no link.
-func openDir(at int, name string) (*os.File, error) {
-	fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+func openDir(parent int, name string) (*os.File, error) {
+	fd, err := unix.Openat(parent, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open the directory %s: %w", name, err)
 	}

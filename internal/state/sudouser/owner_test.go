@@ -54,6 +54,14 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// tempDir returns a directory of this process's user that other users can reach.
+func tempDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, os.Chmod(filepath.Dir(dir), 0o711))
+	return dir
+}
+
 func TestCaller(t *testing.T) {
 	underSudo(t)
 	if u, ok := Caller(); !ok || u != (User{uid, gid}) {
@@ -74,7 +82,7 @@ func TestCaller(t *testing.T) {
 
 func TestWhatIsMadeBelongsToTheCaller(t *testing.T) {
 	underSudo(t)
-	dir := t.TempDir()
+	dir := tempDir(t)
 	made, err := MkdirAll(filepath.Join(dir, "a/b/c"), 0o755)
 	if err != nil || len(made) != 3 || made[0] != filepath.Join(dir, "a") {
 		t.Fatalf("%v, %v", made, err)
@@ -101,7 +109,7 @@ func TestWithoutSudoNothingChanges(t *testing.T) {
 		t.Skip("only root can give files away")
 	}
 	t.Setenv("SUDO_UID", "")
-	dir := filepath.Join(t.TempDir(), "a")
+	dir := filepath.Join(tempDir(t), "a")
 	_, err := MkdirAll(dir, 0o755)
 	must(t, err)
 	write(t, filepath.Join(dir, "f"), "")
@@ -112,7 +120,7 @@ func TestWithoutSudoNothingChanges(t *testing.T) {
 
 func TestAFileThatIsThereKeepsItsOwner(t *testing.T) {
 	underSudo(t)
-	name := filepath.Join(t.TempDir(), "f")
+	name := filepath.Join(tempDir(t), "f")
 	write(t, name, "long before")
 	f, err := Create(name)
 	must(t, err)
@@ -138,12 +146,12 @@ func ownMounts(t *testing.T) {
 func TestNothingOfOthersIsGivenAway(t *testing.T) {
 	underSudo(t)
 	ownMounts(t)
-	precious := filepath.Join(t.TempDir(), "precious")
+	precious := filepath.Join(tempDir(t), "precious")
 	must(t, os.Mkdir(precious, 0o755))
 	write(t, filepath.Join(precious, "secret"), "secret")
 	write(t, filepath.Join(precious, "linked"), "secret")
 
-	dir := filepath.Join(t.TempDir(), "run")
+	dir := filepath.Join(tempDir(t), "run")
 	must(t, os.Mkdir(dir, 0o755))
 	write(t, filepath.Join(dir, "ours"), "")
 	must(t, os.Mkdir(filepath.Join(dir, "below"), 0o755))
@@ -172,7 +180,7 @@ func TestNothingOfOthersIsGivenAway(t *testing.T) {
 	}
 
 	// The directory itself may be a link by now.
-	link := filepath.Join(t.TempDir(), "link")
+	link := filepath.Join(tempDir(t), "link")
 	must(t, os.Symlink(precious, link))
 	GiveTree(link)
 	owned(t, precious, 0)
@@ -217,14 +225,14 @@ func TestWhereOthersMayWriteNothingIsGiven(t *testing.T) {
 		"a group's":        func(dir string) error { return os.Chmod(dir, 0o775) },
 		"the caller's own": func(dir string) error { return os.Chown(dir, uid, gid) },
 	} {
-		dir := t.TempDir()
-		below := filepath.Join(dir, "below")
-		must(t, os.Mkdir(below, 0o755))
-		write(t, filepath.Join(below, "f"), "")
-		must(t, change(below))
+		dir := tempDir(t)
+		nested := filepath.Join(dir, "below")
+		must(t, os.Mkdir(nested, 0o755))
+		write(t, filepath.Join(nested, "f"), "")
+		must(t, change(nested))
 		GiveTree(dir)
-		owned(t, filepath.Join(below, "f"), 0)
-		if info, err := os.Stat(below); err != nil || name != "the caller's own" && info.Sys().(*syscall.Stat_t).Uid == uid {
+		owned(t, filepath.Join(nested, "f"), 0)
+		if info, err := os.Stat(nested); err != nil || name != "the caller's own" && info.Sys().(*syscall.Stat_t).Uid == uid {
 			t.Errorf("%s: the directory was given away, %v", name, err)
 		}
 		owned(t, dir, uid)
@@ -241,13 +249,13 @@ func TestIsBelowHome(t *testing.T) {
 	if home == "" {
 		t.Skip("there is no user 1 with a home")
 	}
-	link := filepath.Join(t.TempDir(), "link")
+	link := filepath.Join(tempDir(t), "link")
 	must(t, os.Symlink(home, link))
-	nowhere := filepath.Join(t.TempDir(), "nowhere")
+	nowhere := filepath.Join(tempDir(t), "nowhere")
 	must(t, os.Symlink("/no/such", nowhere))
 	for dir, want := range map[string]bool{
 		filepath.Join(home, "new/lab"): true, link + "/new": true, home + "/../" + filepath.Base(home) + "/x": true,
-		home: false, home + "er/x": false, home + "/../x": false, "/": false, nowhere + "/x": false, t.TempDir(): false,
+		home: false, home + "er/x": false, home + "/../x": false, "/": false, nowhere + "/x": false, tempDir(t): false,
 	} {
 		if IsBelowHome(dir) != want {
 			t.Errorf("IsBelowHome(%s) is %v", dir, !want)

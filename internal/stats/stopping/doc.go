@@ -8,8 +8,8 @@
 //   - MeanInterval gives the mean of an autocorrelated series with its interval.
 //   - New gives a Stopper, which takes one rate per interval while a trial runs
 //     and says when to stop, and why.
-//   - Study says, across trials, which points of a comparison need more of them,
-//     and why.
+//
+// When there are enough rounds of trials is said by internal/trial/plan/rounds.
 //
 // The package is pure and deterministic. docs/evidence/stopping.md gives formulas,
 // sources, and how often the intervals hold the truth.

@@ -79,7 +79,7 @@ func Warming(series []float64) (cut int, why string) {
 		rise = max(rise, m.Rise)
 	}
 	if rise > DefaultRule.Target*m.Value {
-		why = fmt.Sprintf("the rate still rose by %s", percent(rise/m.Value))
+		why = fmt.Sprintf("the rate still rose by %s", Percent(rise/m.Value))
 	}
 	return warmup.Cut, why
 }

@@ -66,7 +66,7 @@ func (c Criteria) judge(window []float64) Verdict {
 	rise := leastSquaresRise(window)
 	v.First, v.Last = v.Average-rise/2, v.Average+rise/2
 	if !(v.Average > 0) {
-		v.Why = "nothing was completed in the window, so that there is no average to compare with"
+		v.Why = "no I/O was completed in the window, so there is no average to compare with"
 		return v
 	}
 	v.Excursion = (slices.Max(window) - slices.Min(window)) / v.Average
@@ -75,7 +75,7 @@ func (c Criteria) judge(window []float64) Verdict {
 	var why []string
 	if v.Excursion > c.Excursion {
 		why = append(why,
-			fmt.Sprintf("the rounds differ by %s of their average, %s is allowed", percent(v.Excursion), percent(c.Excursion)))
+			fmt.Sprintf("the rounds differ by %s of their average, %s is allowed", Percent(v.Excursion), Percent(c.Excursion)))
 	}
 	if math.Abs(v.Slope) > c.Slope {
 		moves := "rises"
@@ -83,8 +83,8 @@ func (c Criteria) judge(window []float64) Verdict {
 			moves = "falls"
 		}
 		why = append(why,
-			fmt.Sprintf("the rate still %s, by %s over the window, %s is allowed", moves, percent(math.Abs(v.Slope)),
-				percent(c.Slope)))
+			fmt.Sprintf("the rate still %s, by %s over the window, %s is allowed", moves, Percent(math.Abs(v.Slope)),
+				Percent(c.Slope)))
 	}
 	v.Settled, v.Why = len(why) == 0, strings.Join(why, "; ")
 	return v
@@ -106,8 +106,8 @@ func leastSquaresRise(values []float64) float64 {
 	return products / squares * 2 * middle
 }
 
-// percent rounds up, so that what breaks a limit never reads like the limit.
-func percent(share float64) string {
+// Percent writes a share of 1, rounded up, so that what breaks a limit never reads like the limit.
+func Percent(share float64) string {
 	return fmt.Sprintf("%.4g%%", max(0, math.Ceil(share*1000-1e-9)/10))
 }
 

@@ -28,7 +28,7 @@ func TestRoundsSettle(t *testing.T) {
 		{"both at once", []float64{100, 80, 60, 40, 20}, 0, 5, "allowed; the rate still falls"},
 		{"too few rounds", []float64{100, 100, 100}, 0, 3, "only 3 of the 5 rounds"},
 		{"no rounds", nil, 0, 0, "only 0 of the 5 rounds"},
-		{"a device that does nothing", make([]float64, 6), 1, 6, "nothing was completed"},
+		{"a device that does nothing", make([]float64, 6), 1, 6, "no I/O was completed"},
 	} {
 		v := SNIA.Judge(c.rounds)
 		if v.Settled != (c.why == "") || v.From != c.from || v.To != c.to {
@@ -109,10 +109,10 @@ func TestIntervalsWidenWithMemory(t *testing.T) {
 	for i := range shuffled {
 		shuffled[i] = sorted[i*147%400]
 	}
-	with, _ := MeanInterval(sorted, 0.95)
-	without, _ := MeanInterval(shuffled, 0.95)
-	if with.Independent || with.HalfWidth < 3*without.HalfWidth {
-		t.Errorf("a slow wave: %+v, the same shuffled: %+v", with, without)
+	correlated, _ := MeanInterval(sorted, 0.95)
+	independent, _ := MeanInterval(shuffled, 0.95)
+	if correlated.Independent || correlated.HalfWidth < 3*independent.HalfWidth {
+		t.Errorf("a slow wave: %+v, the same shuffled: %+v", correlated, independent)
 	}
 	if _, ok := MeanInterval(sorted[:9], 0.95); ok {
 		t.Error("9 samples gave an interval")

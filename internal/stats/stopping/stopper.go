@@ -156,18 +156,18 @@ func (s *Stopper) End() Decision {
 }
 
 func (s *Stopper) look() {
-	most := s.samplesIn(s.rule.Max)
-	s.nextLook = min(most, int(math.Ceil(float64(s.samples)*growth)))
+	limit := s.samplesIn(s.rule.Max)
+	s.nextLook = min(limit, int(math.Ceil(float64(s.samples)*growth)))
 
 	d, missing := examine(s.series, s.rule)
 	d.Elapsed = time.Duration(s.samples) * s.rule.Interval
 	met := len(missing) == 0
-	last := s.samples >= most
+	last := s.samples >= limit
 	switch {
 	case met && (s.met || last):
 		d.Stop, d.Reason = true, Precise
-		d.Why = fmt.Sprintf("the mean is known within %s, %s was asked for", percent(d.Mean.Relative()),
-			percent(s.rule.Target))
+		d.Why = fmt.Sprintf("the mean is known within %s, %s was asked for", Percent(d.Mean.Relative()),
+			Percent(s.rule.Target))
 	case last && !d.Steady.Settled:
 		d.Stop, d.Reason, d.Why = true, NeverSettled, d.Steady.Why
 	case last:
@@ -205,15 +205,15 @@ func examine(series []float64, rule Rule) (d Decision, missing []string) {
 		missing = append(missing, d.Steady.Why)
 	}
 	if m.RiseP < drifting && matters(m.Rise) {
-		missing = append(missing, fmt.Sprintf("the rate drifts, by %s since the warm-up", percent(math.Abs(m.Rise/m.Value))))
+		missing = append(missing, fmt.Sprintf("the rate drifts, by %s since the warm-up", Percent(math.Abs(m.Rise/m.Value))))
 	}
 	switch relative := m.Relative(); {
 	case relative <= rule.Target:
 	case m.Value > 0:
 		missing = append(missing,
-			fmt.Sprintf("the mean is known within %s, %s is asked for", percent(relative), percent(rule.Target)))
+			fmt.Sprintf("the mean is known within %s, %s is asked for", Percent(relative), Percent(rule.Target)))
 	default:
-		missing = append(missing, "the mean is not above 0, so that no share of it can be asked for")
+		missing = append(missing, "the mean is not above 0, so a share of it has no meaning")
 	}
 	return d, missing
 }

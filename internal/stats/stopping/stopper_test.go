@@ -60,7 +60,7 @@ func TestStopping(t *testing.T) {
 			10 * time.Minute, 10 * time.Minute, "still falls"},
 		{"one sample a second", Rule{Interval: time.Second}, noisy(0.01), Precise, 44 * time.Second, 60 * time.Second, ""},
 		{"a device that does nothing", Rule{}, func(float64) float64 { return 0 }, NeverSettled, 10 * time.Minute,
-			10 * time.Minute, "nothing was completed"},
+			10 * time.Minute, "no I/O was completed"},
 		{"no rate is a number", Rule{}, func(float64) float64 { return math.NaN() }, NeverSettled, 10 * time.Minute,
 			10 * time.Minute, "only 0 of the 5 rounds"},
 	} {
@@ -73,12 +73,12 @@ func TestStopping(t *testing.T) {
 
 func TestDecisionsTellWhatIsMissing(t *testing.T) {
 	s := New(Rule{})
-	said := map[string]bool{}
+	beginnings := map[string]bool{}
 	for i := range 2400 {
 		seconds := float64(i) / 4
 		d := s.Add(1000 + 2000*math.Exp(-seconds/20) + 30*math.Sin(float64(i*i)))
 		for part := range strings.SplitSeq(d.Why, "; ") {
-			said[strings.Join(strings.Fields(part)[:3], " ")] = true
+			beginnings[strings.Join(strings.Fields(part)[:3], " ")] = true
 		}
 		if d.Stop {
 			break
@@ -86,8 +86,8 @@ func TestDecisionsTellWhatIsMissing(t *testing.T) {
 	}
 	for _, want := range []string{"a trial runs", "most of the", "the rate still", "the rate drifts,", "the mean is",
 		"the target is"} {
-		if !said[want] {
-			t.Errorf("nothing began with %q: %v", want, said)
+		if !beginnings[want] {
+			t.Errorf("nothing began with %q: %v", want, beginnings)
 		}
 	}
 }

@@ -114,11 +114,11 @@ func (c Configfs) Rmdir(path string) error {
 	return os.RemoveAll(path)
 }
 
-// linked tells whether a link leads to the object.
+// linked reports whether a link leads to the object.
 func (c Configfs) linked(path string) (found bool) {
-	_ = filepath.WalkDir(c.Root, func(at string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(c.Root, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type()&fs.ModeSymlink != 0 {
-			if to, err := os.Readlink(at); err == nil && to == path {
+			if to, err := os.Readlink(name); err == nil && to == path {
 				found = true
 			}
 		}
@@ -179,14 +179,14 @@ func (c Configfs) Symlink(target, path string) error {
 	return os.Symlink(target, path)
 }
 
-// listens tells whether another port that is in use has the same address.
+// listens reports whether another port that is in use has the same address.
 func (c Configfs) listens(port string) bool {
 	address := func(dir string) string {
 		return fmt.Sprint(configfs.Get(dir, "addr_trtype"), configfs.Get(dir, "addr_traddr"),
 			configfs.Get(dir, "addr_trsvcid"))
 	}
-	others, _ := filepath.Glob(filepath.Join(c.Root, "nvmet/ports/*"))
-	for _, o := range others {
+	ports, _ := filepath.Glob(filepath.Join(c.Root, "nvmet/ports/*"))
+	for _, o := range ports {
 		if in, _ := os.ReadDir(filepath.Join(o, "subsystems")); o != port && len(in) > 0 && address(o) == address(port) {
 			return true
 		}
@@ -202,17 +202,17 @@ func (c Configfs) Unlink(path string) error { return os.Remove(path) }
 func (c Configfs) Tree() string {
 	var out strings.Builder
 	top := filepath.Join(c.Root, "nvmet")
-	_ = filepath.WalkDir(top, func(at string, d fs.DirEntry, err error) error {
-		rel := strings.TrimPrefix(at, top+"/")
+	_ = filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {
+		rel := strings.TrimPrefix(name, top+"/")
 		switch {
-		case err != nil || at == top:
+		case err != nil || name == top:
 		case d.IsDir():
 			fmt.Fprintf(&out, "%s/\n", rel)
 		case d.Type()&fs.ModeSymlink != 0:
-			to, _ := os.Readlink(at)
+			to, _ := os.Readlink(name)
 			fmt.Fprintf(&out, "%s -> %s\n", rel, strings.TrimPrefix(to, top+"/"))
 		default:
-			fmt.Fprintf(&out, "%s = %s\n", rel, configfs.Get(filepath.Dir(at), d.Name()))
+			fmt.Fprintf(&out, "%s = %s\n", rel, configfs.Get(filepath.Dir(name), d.Name()))
 		}
 		return nil
 	})

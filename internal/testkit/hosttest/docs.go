@@ -9,9 +9,9 @@ import (
 // Listed checks that a page of the documentation lists what the program has, between
 // the lines "<!-- WHAT: COMMAND -->" and "<!-- end of WHAT -->", where command is what
 // writes it anew: it does so where update is set.
-func Listed(t *testing.T, page, what, command, list string, update bool) {
+func Listed(t *testing.T, page, subject, command, list string, update bool) {
 	t.Helper()
-	begin, end := "<!-- "+what+": "+command+" -->\n", "<!-- end of "+what+" -->\n"
+	begin, end := "<!-- "+subject+": "+command+" -->\n", "<!-- end of "+subject+" -->\n"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -19,7 +19,7 @@ func Listed(t *testing.T, page, what, command, list string, update bool) {
 	before, rest, opened := strings.Cut(string(text), begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !opened || !closed {
-		t.Fatalf("%s has no place for the %s: it begins with %s and ends with %s", page, what, begin, end)
+		t.Fatalf("%s has no place for the %s: it begins with %s and ends with %s", page, subject, begin, end)
 	}
 	want := before + begin + list + "\n" + end + after
 	if update {
@@ -30,6 +30,6 @@ func Listed(t *testing.T, page, what, command, list string, update bool) {
 		return
 	}
 	if string(text) != want {
-		t.Errorf("%s lists other %s than there are: %s", page, what, command)
+		t.Errorf("%s lists other %s than there are: %s", page, subject, command)
 	}
 }

@@ -30,16 +30,16 @@ func Exclusive(t testing.TB) {
 		t.Skip("needs root: loop devices, mounts and Docker engines are made here")
 	}
 	Alone(t)
-	before, others := Look(), Others()
+	before, processes := Look(), Others()
 	t.Cleanup(func() {
 		diff := before.Settle(10 * time.Second)
 		if diff == "" {
 			return
 		}
 		for pid, command := range Others() {
-			others[pid] = command
+			processes[pid] = command
 		}
-		for _, command := range others {
+		for _, command := range processes {
 			diff += "\nanother plimsoll ran meanwhile, and may have done some of it: " + command
 		}
 		t.Errorf("the host is not as it was before the test:\n%s", diff)
@@ -189,17 +189,16 @@ func chosen(text string) string {
 // overwrite: those of a virtual machine that was made for them.
 const SpareVariable = "PLIMSOLL_SPARE_DEVICES"
 
-// Spare gives the first n of the devices that tests may overwrite, nil when
-// there are fewer, and all of them when n is 0.
+// Spare returns the first n of the devices that tests may overwrite: nil if there are fewer, and all devices for 0.
 func Spare(n int) []string {
-	all := strings.Fields(os.Getenv(SpareVariable))
+	devices := strings.Fields(os.Getenv(SpareVariable))
 	switch {
 	case n == 0:
-		return all
-	case len(all) < n:
+		return devices
+	case len(devices) < n:
 		return nil
 	}
-	return all[:n]
+	return devices[:n]
 }
 
 // engines are programs that only a Docker engine runs.
@@ -234,12 +233,11 @@ func processes() map[int]string {
 	return out
 }
 
-// Others returns the command lines of each plimsoll that no test started, by
-// process: somebody works on this host, and what Exclusive finds changed may be
-// their doing.
+// Others returns the command lines of each plimsoll that no test started, by process. The changes that Exclusive finds
+// may be theirs.
 func Others() map[int]string {
 	out := map[int]string{}
-	above := ancestors() // a lab's agent, for instance
+	parents := ancestors() // a lab's agent, for instance
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
@@ -247,7 +245,7 @@ func Others() map[int]string {
 			continue
 		}
 		comm, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "comm"))
-		if strings.TrimSpace(string(comm)) != "plimsoll" || above[pid] || ownerOf(environment(e.Name())) != "" {
+		if strings.TrimSpace(string(comm)) != "plimsoll" || parents[pid] || ownerOf(environment(e.Name())) != "" {
 			continue
 		}
 		cmdline, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
@@ -258,9 +256,9 @@ func Others() map[int]string {
 
 // ancestors returns the processes that this one descends from, itself included.
 func ancestors() map[int]bool {
-	all := map[int]bool{}
-	for pid := os.Getpid(); pid > 0 && !all[pid]; {
-		all[pid] = true
+	pids := map[int]bool{}
+	for pid := os.Getpid(); pid > 0 && !pids[pid]; {
+		pids[pid] = true
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		// The name, in parentheses, may have blanks.
 		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
@@ -269,7 +267,7 @@ func ancestors() map[int]bool {
 		}
 		pid, _ = strconv.Atoi(fields[1])
 	}
-	return all
+	return pids
 }
 
 // ownerVariable tells in the environment of processes which package's tests

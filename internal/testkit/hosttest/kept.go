@@ -16,7 +16,7 @@ import (
 // packages of the distribution at some cost: images. It is another one each week, for newer
 // packages, and whenever a file in the source directories changes, tests aside: these make what
 // is in it. Those that nobody changed for two weeks are removed.
-func Kept(t testing.TB, what string, sources ...string) string {
+func Kept(t testing.TB, name string, sources ...string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -44,7 +44,7 @@ func Kept(t testing.TB, what string, sources ...string) string {
 		}
 	}
 	year, week := time.Now().ISOWeek()
-	base := filepath.Join(cache, "plimsoll", "tests", what)
+	base := filepath.Join(cache, "plimsoll", "tests", name)
 	dir := filepath.Join(base, fmt.Sprintf("%d-%02d-%x", year, week, sum.Sum(nil)[:8]))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)

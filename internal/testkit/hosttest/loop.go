@@ -64,12 +64,12 @@ func losetup(t testing.TB, args ...string) string {
 // loops returns all loop devices, in use or not.
 func loops(t testing.TB) map[string]bool {
 	t.Helper()
-	all, err := filepath.Glob("/sys/block/loop*")
+	paths, err := filepath.Glob("/sys/block/loop*")
 	if err != nil {
 		t.Fatal(err)
 	}
 	devices := map[string]bool{}
-	for _, path := range all {
+	for _, path := range paths {
 		devices["/dev/"+filepath.Base(path)] = true
 	}
 	return devices

@@ -21,8 +21,7 @@ func Recorded(t testing.TB, archive string) (root string) {
 	return RecordedIn(t, text)
 }
 
-// RecordedIn does so with the text of an archive, for tests that run where their
-// files are not.
+// RecordedIn is Recorded for the text of an archive, for tests that run without their files.
 func RecordedIn(t testing.TB, text []byte) (root string) {
 	t.Helper()
 	recorded := txtar.Parse(text)
@@ -30,19 +29,19 @@ func RecordedIn(t testing.TB, text []byte) (root string) {
 	for _, f := range recorded.Files {
 		if f.Name == "links" {
 			for line := range strings.Lines(string(f.Data)) {
-				at, to, _ := strings.Cut(strings.TrimSpace(line), " -> ")
-				at = filepath.Join(root, at)
-				if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.Symlink(to, at)); err != nil {
+				link, to, _ := strings.Cut(strings.TrimSpace(line), " -> ")
+				link = filepath.Join(root, link)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(to, link)); err != nil {
 					t.Fatal(err)
 				}
 			}
 			continue
 		}
-		at, mode := filepath.Join(root, f.Name), os.FileMode(0o644)
-		if filepath.Base(filepath.Dir(at)) == "bin" {
+		name, mode := filepath.Join(root, f.Name), os.FileMode(0o644)
+		if filepath.Base(filepath.Dir(name)) == "bin" {
 			mode = 0o755
 		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, f.Data, mode)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, f.Data, mode)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"plimsoll/internal/stack/image"
+	"plimsoll/internal/image"
 )
 
 // Quiet shows no progress.
@@ -57,11 +57,11 @@ func Made(t testing.TB, store *image.Store, r image.Recipe) image.Image {
 func Saved(t testing.TB, store *image.Store, recipe, tag string) string {
 	t.Helper()
 	recipes := image.Recipes()
-	at := slices.IndexFunc(recipes, func(r image.Recipe) bool { return r.Name == recipe })
-	if at < 0 {
+	i := slices.IndexFunc(recipes, func(r image.Recipe) bool { return r.Name == recipe })
+	if i < 0 {
 		t.Fatalf("no recipe is called %s", recipe)
 	}
-	kept, err := store.Open(Made(t, store, recipes[at]))
+	kept, err := store.Open(Made(t, store, recipes[i]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,23 +112,23 @@ func Mongodb(t testing.TB, store *image.Store, source string) image.Image {
 	return loaded
 }
 
-// sum is of the files of a directory.
+// sum returns a checksum of the files of a directory.
 func sum(t testing.TB, dir string) string {
 	t.Helper()
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := sha256.New()
+	hash := sha256.New()
 	for _, f := range files {
 		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintln(all, f.Name(), len(text))
-		all.Write(text)
+		fmt.Fprintln(hash, f.Name(), len(text))
+		hash.Write(text)
 	}
-	return fmt.Sprintf("%x", all.Sum(nil)[:6])
+	return fmt.Sprintf("%x", hash.Sum(nil)[:6])
 }
 
 // WithFiles is an image with a layer more, of programs by their paths in it, which are copies of files here.
@@ -206,20 +206,20 @@ func Official(
 	return pulled, store
 }
 
-// redirect has requests for one host go to another, and no others anywhere.
+// redirect sends requests for one host to another, and refuses all other requests.
 type redirect struct {
-	from, to string
-	under    http.RoundTripper // encrypts: no other registry is asked by its name
+	from, to  string
+	transport http.RoundTripper // encrypts: no other registry is asked by its name
 }
 
 // RoundTrip implements http.RoundTripper.
 func (r redirect) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Host != r.from && request.URL.Host != r.to {
-		return nil, fmt.Errorf("nobody but %s was to be asked, and not %s", r.from, request.URL.Host)
+		return nil, fmt.Errorf("only %s is to be asked, and not %s", r.from, request.URL.Host)
 	}
 	away := request.Clone(request.Context())
 	away.URL.Host = r.to
-	answer, err := r.under.RoundTrip(away)
+	answer, err := r.transport.RoundTrip(away)
 	if answer != nil {
 		answer.Request = request
 	}

@@ -23,17 +23,17 @@ func tellBeside(t Stopper, run *result.Run, host *result.Limits, words []string)
 	}
 	mix.Name = strings.Join(words[1:3], "+")
 	run.Mixes = append(run.Mixes, mix)
-	for i, told := range words[3:] {
-		var one result.Trial
-		for at, rate := range strings.Split(told, "/") {
-			of := crowd{weakest: 1}.trial(mix.Tenants[at], stack, numberOf(t, rate))
-			if at == 0 {
-				one = of
+	for i, rates := range words[3:] {
+		var trial result.Trial
+		for index, rate := range strings.Split(rates, "/") {
+			measured := crowd{weakest: 1}.trial(mix.Tenants[index], stack, numberOf(t, rate))
+			if index == 0 {
+				trial = measured
 				continue
 			}
-			one = beside(one, of)
+			trial = joined(trial, measured)
 		}
-		addTrial(run, mix, i, one)
+		addTrial(run, mix, i, trial)
 	}
 }
 
@@ -47,17 +47,17 @@ func tellTenants(t Stopper, run *result.Run, host *result.Limits, words []string
 		c, tenant, rates := tellTenant(t, part)
 		mix.Tenants = append(mix.Tenants, tenant)
 		for i, rate := range rates {
-			one := c.trial(tenant, words[1], numberOf(t, rate))
+			trial := c.trial(tenant, words[1], numberOf(t, rate))
 			if len(mix.Tenants) == 1 {
-				trials = append(trials, one)
+				trials = append(trials, trial)
 				continue
 			}
-			trials[i] = beside(trials[i], one)
+			trials[i] = joined(trials[i], trial)
 		}
 	}
 	run.Mixes = append(run.Mixes, mix)
-	for i, one := range trials {
-		addTrial(run, mix, i, one)
+	for i, trial := range trials {
+		addTrial(run, mix, i, trial)
 	}
 }
 
@@ -68,15 +68,15 @@ func split(words []string, at string) (parts [][]string) {
 	return append(parts, words)
 }
 
-// beside is a trial in which instances of two were measured at the same time on one device.
-func beside(t, other result.Trial) result.Trial {
+// joined returns a trial in which the instances of both trials were measured at the same time on one device.
+func joined(t, other result.Trial) result.Trial {
 	for _, in := range other.Instances {
 		in.Index = len(t.Instances)
 		t.Instances = append(t.Instances, in)
 	}
-	all, more := &t.Checks[0].Served[0], other.Checks[0].Served[0]
-	all.Reads, all.Writes = all.Reads+more.Reads, all.Writes+more.Writes
-	all.ReadBytes, all.WriteBytes = all.ReadBytes+more.ReadBytes, all.WriteBytes+more.WriteBytes
+	sum, added := &t.Checks[0].Served[0], other.Checks[0].Served[0]
+	sum.Reads, sum.Writes = sum.Reads+added.Reads, sum.Writes+added.Writes
+	sum.ReadBytes, sum.WriteBytes = sum.ReadBytes+added.ReadBytes, sum.WriteBytes+added.WriteBytes
 	t.DeviceBusy = max(t.DeviceBusy, other.DeviceBusy)
 	return t
 }

@@ -69,15 +69,15 @@ func tellMix(run *result.Run, m result.Mix) {
 	level := crowd{reads: 0.5, writes: 0.5, cacheMiB: 128, mean: 1e6, p99: 3e6, weakest: 1}
 	for _, stack := range stacks {
 		for block := 1; block <= 6; block++ {
-			one := result.Trial{
+			trial := result.Trial{
 				Seq: len(run.Trials) + 1, Block: block, BringUp: block, Repeat: block,
 				Stack: stack, Mix: m.Name, Status: result.TrialDone,
 			}
-			for _, of := range m.Tenants {
-				told := level.trial(of, stack, float64(of.Count*(1000+block)))
-				one.Instances, one.Checks = append(one.Instances, told.Instances...), told.Checks
+			for _, tenant := range m.Tenants {
+				measured := level.trial(tenant, stack, float64(tenant.Count*(1000+block)))
+				trial.Instances, trial.Checks = append(trial.Instances, measured.Instances...), measured.Checks
 			}
-			run.Trials = append(run.Trials, one)
+			run.Trials = append(run.Trials, trial)
 		}
 	}
 }

@@ -22,10 +22,10 @@ func Density(varied bool) *result.Run {
 	}
 	host := result.Limits{CPUs: 1.5, MemoryBytes: 1000 << 20, Read: result.Rate{OperationsPerSecond: 1200}}
 	type point struct {
-		count               int
-		rate, reads         float64
-		cpu, all, mean, p99 float64 // µs of an operation
-		peak                int64   // MiB of each
+		count                   int
+		rate, reads             float64
+		cpu, hostCPU, mean, p99 float64 // µs of an operation
+		peak                    int64   // MiB of each
 
 		varies *result.Variation
 		host   result.Limits
@@ -54,36 +54,38 @@ func Density(varied bool) *result.Run {
 	}
 	for _, p := range points {
 		tenant := result.Tenant{Name: "servers", Workload: "C", Count: p.count}
-		of := p.host
-		mix := result.Mix{Name: fmt.Sprintf("C-%d", p.count), Host: &of, Tenants: []result.Tenant{tenant}, Varies: p.varies}
+		limits := p.host
+		mix := result.Mix{
+			Name: fmt.Sprintf("C-%d", p.count), Host: &limits, Tenants: []result.Tenant{tenant}, Varies: p.varies,
+		}
 		if v := p.varies; v != nil {
 			mix.Name += fmt.Sprintf(".%s-x%g", v.Limit, v.Factor)
 		}
 		run.Mixes = append(run.Mixes, mix)
 		for block := 1; block <= 4; block++ {
-			by := 1 + 0.01*float64((block+p.count)%4-1)
-			rate := p.rate * by
+			factor := 1 + 0.01*float64((block+p.count)%4-1)
+			rate := p.rate * factor
 			t := result.Trial{Seq: len(run.Trials) + 1, Block: block, BringUp: block, Repeat: block, Stack: "disk",
-				Mix: mix.Name, Status: result.TrialDone, Miniature: &result.Limited{Asked: of, ReadBack: of},
-				Neighbours: &result.Neighbours{CPU: &result.CPUShare{CPUs: 2, Seconds: 1, OwnSeconds: p.all * rate / 1e6}},
+				Mix: mix.Name, Status: result.TrialDone, Miniature: &result.Limited{Asked: limits, ReadBack: limits},
+				Neighbours: &result.Neighbours{CPU: &result.CPUShare{CPUs: 2, Seconds: 1, OwnSeconds: p.hostCPU * rate / 1e6}},
 				Checks: []result.Honesty{{Source: result.SourceServer, Served: []result.DeviceCounter{{
 					Device: result.Device{Name: "loop0"}, Reads: uint64(p.reads*rate + 0.5),
 					ReadBytes: uint64(7700 * p.reads * rate)}}}},
 			}
-			each := rate / float64(p.count)
+			perInstance := rate / float64(p.count)
 			// One in fifty takes as long as the 99th percentile.
-			slow := uint64(each/50) + 1
-			calm := (p.mean*each - p.p99*float64(slow)) / (each - float64(slow))
-			bins := hist.Pack([]hist.Bin{{NS: uint64(max(1, calm) * 1e3), Count: uint64(each) - slow},
+			slow := uint64(perInstance/50) + 1
+			calm := (p.mean*perInstance - p.p99*float64(slow)) / (perInstance - float64(slow))
+			bins := hist.Pack([]hist.Bin{{NS: uint64(max(1, calm) * 1e3), Count: uint64(perInstance) - slow},
 				{NS: uint64(p.p99 * 1e3), Count: slow}})
 			for i := range p.count {
 				t.Instances = append(t.Instances, result.Instance{Index: i, Tenant: "servers", Workload: "C", Stack: "disk",
 					Status: result.TrialDone,
-					Usage: &result.Usage{Seconds: 1, CPUSeconds: p.cpu * each / 1e6, PeakMemoryBytes: p.peak << 20,
+					Usage: &result.Usage{Seconds: 1, CPUSeconds: p.cpu * perInstance / 1e6, PeakMemoryBytes: p.peak << 20,
 						CacheBytes: (p.peak - 16) << 20},
 					Measurement: &result.Measurement{Seconds: 1, Operations: []result.Operation{{Name: result.Read,
-						Count: uint64(each), Rate: each, Latency: map[result.Stage]hist.Histogram{result.Total: {
-							Count: uint64(each), MeanNS: p.mean * 1e3, MinNS: 1e5, MaxNS: uint64(p.p99 * 1e3), Bins: bins}}}}}})
+						Count: uint64(perInstance), Rate: perInstance, Latency: map[result.Stage]hist.Histogram{result.Total: {
+							Count: uint64(perInstance), MeanNS: p.mean * 1e3, MinNS: 1e5, MaxNS: uint64(p.p99 * 1e3), Bins: bins}}}}}})
 			}
 			run.Trials = append(run.Trials, t)
 		}

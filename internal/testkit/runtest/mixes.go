@@ -97,23 +97,23 @@ func tellCrowd(t Stopper, run *result.Run, host *result.Limits, varies *result.V
 		mix.Name, mix.Varies = fmt.Sprintf("%s.%s-x%g", mix.Name, varies.Limit, varies.Factor), varies
 	}
 	run.Mixes = append(run.Mixes, mix)
-	for i, told := range rates {
-		if told == "-" {
+	for i, setup := range rates {
+		if setup == "-" {
 			continue
 		}
-		for rate := range strings.SplitSeq(told, ",") {
-			addTrial(run, mix, i, c.trial(tenant, stack, numberOf(t, rate)))
+		for text := range strings.SplitSeq(setup, ",") {
+			addTrial(run, mix, i, c.trial(tenant, stack, numberOf(t, text)))
 		}
 	}
 }
 
 // addTrial adds a trial of a mix in the i-th setup.
-func addTrial(run *result.Run, of result.Mix, i int, one result.Trial) {
-	one.Seq, one.Block, one.BringUp, one.Repeat, one.Mix = len(run.Trials)+1, i+1, i+1, i+1, of.Name
-	if of.Host != nil {
-		one.Miniature = &result.Limited{Asked: *of.Host, ReadBack: *of.Host}
+func addTrial(run *result.Run, mix result.Mix, i int, trial result.Trial) {
+	trial.Seq, trial.Block, trial.BringUp, trial.Repeat, trial.Mix = len(run.Trials)+1, i+1, i+1, i+1, mix.Name
+	if mix.Host != nil {
+		trial.Miniature = &result.Limited{Asked: *mix.Host, ReadBack: *mix.Host}
 	}
-	run.Trials = append(run.Trials, one)
+	run.Trials = append(run.Trials, trial)
 }
 
 // tellTenant takes what a story says of instances of a workload: "C x4 6000 6010 reads=0.1".
@@ -161,18 +161,21 @@ func tellTenant(t Stopper, words []string) (c crowd, of result.Tenant, rates []s
 	return c, result.Tenant{Name: workload, Workload: workload, Count: n, On: c.on, Limits: limits, Policy: policy}, rates
 }
 
-// trial is a second in which all instances together did so much.
-func (c crowd) trial(of result.Tenant, stack string, rate float64) result.Trial {
+// crowdSeconds is how long a trial of instances lasts: long enough for percentiles of rates that hosts have.
+const crowdSeconds = 10
+
+// trial returns a trial in which all instances together had that rate.
+func (c crowd) trial(tenant result.Tenant, stack string, rate float64) result.Trial {
 	t := result.Trial{Stack: stack, Status: result.TrialDone, DeviceBusy: c.busy}
 	done := uint64(0)
-	for i := range of.Count {
-		each := rate / float64(of.Count)
+	for i := range tenant.Count {
+		perInstance := rate / float64(tenant.Count)
 		if i == 0 {
-			each *= c.weakest
+			perInstance *= c.weakest
 		}
-		count := max(1, uint64(each))
+		count := max(1, uint64(perInstance*crowdSeconds))
 		done += count
-		op := result.Operation{Count: count, Rate: each}
+		op := result.Operation{Count: count, Rate: perInstance}
 		if c.mean > 0 {
 			op.Latency = map[result.Stage]hist.Histogram{result.Total: c.latency(count)}
 			if c.service > 0 {
@@ -182,18 +185,19 @@ func (c crowd) trial(of result.Tenant, stack string, rate float64) result.Trial 
 			}
 		}
 		in := result.Instance{
-			Index: i, Tenant: of.Name, Workload: of.Workload, Stack: stack, Status: result.TrialDone,
-			Measurement: &result.Measurement{Seconds: 1, Operations: result.ReadsWrites(op, result.Operation{})},
+			Index: i, Tenant: tenant.Name, Workload: tenant.Workload, Stack: stack, Status: result.TrialDone,
+			Measurement: &result.Measurement{Seconds: crowdSeconds, Operations: result.ReadsWrites(op, result.Operation{})},
 			Usage: &result.Usage{
-				Seconds: 1, CPUSeconds: c.cpus, ThrottledSeconds: c.throttled, CacheBytes: int64(c.cacheMiB * (1 << 20)),
+				Seconds: crowdSeconds, CPUSeconds: crowdSeconds * c.cpus, ThrottledSeconds: crowdSeconds * c.throttled,
+				CacheBytes:      int64(c.cacheMiB * (1 << 20)),
 				PeakMemoryBytes: int64(c.peakMiB) << 20, IOPressure: c.io, MemoryPressure: c.memory, OOMKills: int(c.outOfMemory),
 			},
 		}
 		if c.offered > 0 {
 			in.Measurement.OpenLoop = c.open(count)
 		}
-		if !of.Limits.None() {
-			in.Limited = &result.Limited{Asked: of.Limits, ReadBack: of.Limits}
+		if !tenant.Limits.None() {
+			in.Limited = &result.Limited{Asked: tenant.Limits, ReadBack: tenant.Limits}
 		}
 		t.Instances = append(t.Instances, in)
 	}
@@ -205,12 +209,12 @@ func (c crowd) trial(of result.Tenant, stack string, rate float64) result.Trial 
 	return t
 }
 
-// open is how an open loop of so many completed operations went, within a second.
+// open is how an open loop of so many completed operations went.
 func (c crowd) open(count uint64) *result.OpenLoop {
-	o := &result.OpenLoop{Rate: c.offered, LagP99NS: c.lag, Hindered: c.hindered > 0, IntervalSeconds: 0.1}
+	o := &result.OpenLoop{Rate: c.offered, LagP99NS: c.lag, Hindered: c.hindered > 0, IntervalSeconds: crowdSeconds / 10.0}
 	o.Overdue = uint64(float64(count)/c.done) - count
 	for i := range 10 {
-		o.P99NS = append(o.P99NS, c.p99+c.growth*float64(i)*1e8)
+		o.P99NS = append(o.P99NS, c.p99+c.growth*float64(i)*o.IntervalSeconds*1e9)
 	}
 	return o
 }

@@ -230,10 +230,10 @@ func tellTrials(t Stopper, run *result.Run, words []string) {
 	}
 }
 
-// Trial makes a trial of it.
+// Trial makes a trial with the outcome.
 func (o Outcome) Trial(workload, stack string, repeat int, iops float64) result.Trial {
 	clat := o.clat
-	trace, ns := o.trace.of(o, workload+stack, repeat, iops)
+	trace, ns := o.trace.trial(o, workload+stack, repeat, iops)
 	if clat == 0 && ns > 0 {
 		clat = ns - o.Slat
 	}
@@ -241,14 +241,14 @@ func (o Outcome) Trial(workload, stack string, repeat int, iops float64) result.
 		clat = 16e9 / iops
 	}
 	ios := uint64(iops * o.Seconds)
-	at := func(ns float64) hist.Histogram {
+	histogram := func(ns float64) hist.Histogram {
 		return hist.Histogram{Count: ios, MeanNS: ns, MinNS: uint64(ns), MaxNS: uint64(ns),
 			Bins: hist.Pack([]hist.Bin{{NS: uint64(ns), Count: ios}})}
 	}
 	dir := result.Operation{
 		Count: ios, Bytes: ios * o.block, Rate: iops, BytesPerSecond: iops * float64(o.block),
-		Latency: map[result.Stage]hist.Histogram{result.Submission: at(o.Slat), result.Completion: at(clat),
-			result.Total: at(o.Slat + clat)},
+		Latency: map[result.Stage]hist.Histogram{result.Submission: histogram(o.Slat), result.Completion: histogram(clat),
+			result.Total: histogram(o.Slat + clat)},
 	}
 	m := &result.Measurement{Seconds: o.Seconds, Operations: result.ReadsWrites(result.Operation{}, dir)}
 	h := &result.Honesty{Source: o.Source}

@@ -49,12 +49,12 @@ func (s Instances) Run() *result.Run {
 	return run
 }
 
-func (p InstancesPoint) instances(of result.Tenant, stack string, rate float64) (all []result.Instance) {
-	each := rate / float64(p.Count)
-	reads := result.Operation{Count: uint64(each), Rate: each}
+func (p InstancesPoint) instances(tenant result.Tenant, stack string, rate float64) (all []result.Instance) {
+	perInstance := rate / float64(p.Count)
+	reads := result.Operation{Count: uint64(perInstance), Rate: perInstance}
 	for i := range p.Count {
 		all = append(all, result.Instance{
-			Index: i, Tenant: of.Name, Workload: of.Workload, Stack: stack, Status: result.TrialDone,
+			Index: i, Tenant: tenant.Name, Workload: tenant.Workload, Stack: stack, Status: result.TrialDone,
 			Usage:       &result.Usage{Seconds: 1, CPUSeconds: 0.1, CacheBytes: int64(p.CacheMiB * (1 << 20))},
 			Measurement: &result.Measurement{Seconds: 1, Operations: result.ReadsWrites(reads, result.Operation{})},
 		})

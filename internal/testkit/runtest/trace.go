@@ -16,11 +16,11 @@ type toldTrace struct {
 	residue     float64
 	perIO, size float64 // requests of the application, and their bytes, per I/O and byte
 	served      []result.Served
-	each        []float64 // requests of served per I/O
+	servedPerIO []float64 // requests of served per I/O
 	lost        uint64
 	missing     []string
 	noise       float64 // of parts, as a share
-	empty       bool    // nothing is told of the trace but that there was one
+	empty       bool    // the story only says that there was a trace
 }
 
 // tell takes a word of a story; false for one that is not about traces.
@@ -52,7 +52,7 @@ func (t *toldTrace) tell(s Stopper, key, value string) bool {
 		}
 		t.served = append(t.served, result.Served{Owner: strings.ReplaceAll(w[0], "-attributed", " attributed"), Op: w[1],
 			Bytes: uint64(number(w[3])), Kernel: true})
-		t.each = append(t.each, number(w[2]))
+		t.servedPerIO = append(t.servedPerIO, number(w[2]))
 	case "lost":
 		t.lost = uint64(number(value))
 	case "missing":
@@ -65,8 +65,8 @@ func (t *toldTrace) tell(s Stopper, key, value string) bool {
 	return true
 }
 
-// of gives the trace of one trial, and the mean latency in it.
-func (t *toldTrace) of(o Outcome, seed string, repeat int, iops float64) (*result.Trace, float64) {
+// trial returns the trace of one trial, and its mean latency in nanoseconds.
+func (t *toldTrace) trial(o Outcome, seed string, repeat int, iops float64) (*result.Trace, float64) {
 	switch {
 	case t.parts == nil && t.empty:
 		return &result.Trace{Recorder: "BPF"}, 0
@@ -103,11 +103,11 @@ func (t *toldTrace) of(o Outcome, seed string, repeat int, iops float64) (*resul
 		if d.Depth != depth {
 			break
 		}
-		own := result.Served{Device: d.Name, Owner: "application", Application: true, Op: op,
+		served := result.Served{Device: d.Name, Owner: "application", Application: true, Op: op,
 			Requests: uint64(t.perIO * float64(ios)), Bytes: uint64(t.size * float64(b.Bytes))}
-		trace.Served = append(trace.Served, own)
+		trace.Served = append(trace.Served, served)
 		for i, s := range t.served {
-			s.Device, s.Requests = d.Name, uint64(t.each[i]*float64(ios))
+			s.Device, s.Requests = d.Name, uint64(t.servedPerIO[i]*float64(ios))
 			s.Bytes *= s.Requests
 			trace.Served = append(trace.Served, s)
 		}

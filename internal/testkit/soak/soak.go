@@ -49,3 +49,12 @@ func Checks(t testing.TB, fewer int) {
 	}
 	t.Cleanup(func() { _ = flag.Set(name, set.DefValue) })
 }
+
+// WithoutRace skips a test under the race detector, which takes ten times as long: a simulation, whose goroutines
+// shorter tests have, too. The suite pure runs it.
+func WithoutRace(t testing.TB) {
+	t.Helper()
+	if raced {
+		t.Skip("a simulation that takes long under the race detector: the suite pure runs it")
+	}
+}

@@ -80,11 +80,11 @@ type slot struct {
 	pid    uint32
 	plan   []blktrace.Record // of the present request, by time
 	done   int
-	free   uint64 // when the next one begins
+	free   uint64 // when the next request begins
 
-	// of the one that is planned
+	// of the request that is planned
 	block block
-	at    uint64
+	began uint64
 	cpu   uint32
 	op    blktrace.Action
 }
@@ -114,11 +114,11 @@ func (g *generator) Pop() any { panic("slots stay") }
 func (g *generator) share(of float64) bool { return of > 0 && g.random.Float64() < of }
 
 // wait lets time pass: an exponential distribution of this mean.
-func (g *generator) wait(l *slot, ns float64) { l.at += 50 + uint64(g.random.ExpFloat64()*ns) }
+func (g *generator) wait(l *slot, ns float64) { l.began += 50 + uint64(g.random.ExpFloat64()*ns) }
 
 func (g *generator) add(l *slot, a blktrace.Action, sector uint64, bytes uint32) *blktrace.Record {
 	l.plan = append(l.plan,
-		blktrace.Record{Time: l.at, Action: a, Device: DeviceNumber(l.device), Sector: sector, Bytes: bytes, PID: l.pid,
+		blktrace.Record{Time: l.began, Action: a, Device: DeviceNumber(l.device), Sector: sector, Bytes: bytes, PID: l.pid,
 			CPU: l.cpu})
 	return &l.plan[len(l.plan)-1]
 }
@@ -126,7 +126,7 @@ func (g *generator) add(l *slot, a blktrace.Action, sector uint64, bytes uint32)
 // request plans the next request of a slot.
 func (g *generator) request(l *slot) {
 	const q = blktrace.CatQueue
-	l.plan, l.done, l.at = l.plan[:0], 0, l.free
+	l.plan, l.done, l.began = l.plan[:0], 0, l.free
 	l.cpu = uint32(g.random.IntN(g.CPUs))
 	l.op = blktrace.CatRead
 	if g.share(0.35) {
@@ -151,12 +151,12 @@ func (g *generator) request(l *slot) {
 		g.wait(l, 100)
 		g.add(l, blktrace.GetRequest|q|l.op, rest, bytes-4<<9)
 		g.wait(l, 100)
-		begin := l.at
+		begin := l.began
 		g.serve(l, scheduler, sector, 4<<9)
-		end := l.at
-		l.at = begin + 70
+		end := l.began
+		l.began = begin + 70
 		g.serve(l, scheduler, rest, bytes-4<<9)
-		l.free = max(l.at, end)
+		l.free = max(l.began, end)
 		slices.SortStableFunc(l.plan, func(a, b blktrace.Record) int { return cmp.Compare(a.Time, b.Time) })
 		g.wait(l, 3000)
 		return
@@ -178,7 +178,7 @@ func (g *generator) request(l *slot) {
 	g.wait(l, 500)
 	g.serve(l, scheduler, sector, bytes)
 	g.wait(l, 3000)
-	l.free = l.at
+	l.free = l.began
 }
 
 // serve plans a request from where it is made to its completion.

@@ -10,7 +10,7 @@ import (
 // Count returns a number of things: "1 stack", "9 stacks", "2 entries".
 func Count(n int, noun string) string { return fmt.Sprintf("%d %s", n, Of(n, noun)) }
 
-// Of returns the noun alone, as it stands behind n: "stack", "stacks".
+// Of returns the noun alone, in its form after n: "stack", "stacks".
 func Of(n int, noun string) string {
 	if n == 1 {
 		return noun

@@ -11,7 +11,8 @@ import (
 
 // Abilities implements workload.Workload.
 func (w *userFile) Abilities() workload.Abilities {
-	return workload.Abilities{Asking: &workload.Question{File: w.name, Ask: w.ask, Answer: w.answer}, Phases: w.phases,
+	return workload.Abilities{Asking: &workload.Question{File: w.name, Ask: w.ask, Answer: w.answer,
+		Inquiries: w.inquiries(), Lacks: w.lacks}, Phases: w.phases,
 		Notes: w.notes}
 }
 
@@ -36,9 +37,9 @@ type complaint struct {
 	unknown bool // else it is the value that fio does not take
 }
 
-// answer reads what fio said. It names all unknown options of a
-// section, names the section, and stops there.
-func (w *userFile) answer(known problem.List, code int, said string) problem.List {
+// answer returns the problems in fio's output. fio prints all unknown options of one section, then that section's name,
+// and stops.
+func (w *userFile) answer(known problem.List, code int, output string) problem.List {
 	if code == 0 {
 		return nil
 	}
@@ -46,7 +47,7 @@ func (w *userFile) answer(known problem.List, code int, said string) problem.Lis
 		problems problem.List
 		pending  []complaint
 	)
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
 		if text, ok := strings.CutPrefix(line, "Bad option <"); ok {
 			pending = append(pending, complaint{key: keyOf(strings.TrimSuffix(text, ">")), unknown: true})
@@ -65,17 +66,17 @@ func (w *userFile) locate(known problem.List, complaints []complaint, job string
 	var problems problem.List
 	for _, j := range w.jobs {
 		for _, o := range j.settings {
-			at := slices.IndexFunc(complaints, func(c complaint) bool { return c.key == o.key })
-			if j.name != job || at < 0 || o.line == 0 || about(known, o.line) {
+			i := slices.IndexFunc(complaints, func(c complaint) bool { return c.key == o.key })
+			if j.name != job || i < 0 || o.line == 0 || about(known, o.line) {
 				continue
 			}
-			what := fmt.Sprintf("the fio of this host does not take \"%s=%s\"", o.key, o.value)
+			message := fmt.Sprintf("the fio of this host does not take \"%s=%s\"", o.key, o.value)
 			remedy := "write a value that this fio has (fio --cmdhelp=" + o.key + "), or install a newer fio"
-			if complaints[at].unknown {
-				what = fmt.Sprintf("the fio of this host does not know the option %q, or not with this ioengine", o.key)
+			if complaints[i].unknown {
+				message = fmt.Sprintf("the fio of this host does not know the option %q, or not with this ioengine", o.key)
 				remedy = "install a newer fio (fio --version prints which one this is), or leave the option out"
 			}
-			problems.InLine(o.line, what, remedy)
+			problems.InLine(o.line, message, remedy)
 		}
 	}
 	return problems

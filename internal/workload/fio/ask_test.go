@@ -18,13 +18,13 @@ func TestAskingFioSectionBySection(t *testing.T) {
 	if len(mistakes) > 0 {
 		t.Fatal(mistakes)
 	}
-	said := []string{
+	answers := []string{
 		"Bad option <thinkcycles=100>\nDid you mean thinktime?\nfio: job a dropped\n",
 		"Bad option <hipri>\nfio: job a dropped\n",
 		"Bad option <hipri=1>\nfio: failed parsing bssplit=nonsense\nfio: job b dropped\n",
 	}
 	var known problem.List
-	for i, text := range said {
+	for i, text := range answers {
 		more := w.answer(known, 1, text)
 		if len(more) == 0 {
 			t.Fatalf("nothing new in answer %d", i)
@@ -47,10 +47,10 @@ func TestAskingFioSectionBySection(t *testing.T) {
 	if rest := string(w.ask(known).Stdin); rest != "; my.fio as plimsoll runs it\n[a]\nsize=1m\n[b]\nsize=1m\n" {
 		t.Errorf("the last question is %q", rest)
 	}
-	if more := w.answer(known, 1, said[2]); len(more) > 0 {
+	if more := w.answer(known, 1, answers[2]); len(more) > 0 {
 		t.Errorf("shown twice: %v", more)
 	}
-	if more := w.answer(nil, 0, said[0]); len(more) > 0 {
+	if more := w.answer(nil, 0, answers[0]); len(more) > 0 {
 		t.Errorf("fio took the file, and yet: %v", more)
 	}
 	if !strings.Contains(string(w.text(workload.Target{})), "bssplit=nonsense") {

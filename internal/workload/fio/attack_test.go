@@ -33,16 +33,16 @@ func TestAttackFilesOfManyParts(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		said := c.read(c.text)
+		message := c.read(c.text)
 		runtime.ReadMemStats(&after)
-		if !strings.Contains(said, c.want) {
-			t.Errorf("%s: %.300s", c.name, said)
+		if !strings.Contains(message, c.want) {
+			t.Errorf("%s: %.300s", c.name, message)
 		}
 		if made := (after.TotalAlloc - before.TotalAlloc) / uint64(len(c.text)); made > 60 {
 			t.Errorf("%s: %d times its size was allocated", c.name, made)
 		}
 	}
-	if said := json(document(100)); said != "" {
-		t.Errorf("a file as fio writes them: %s", said)
+	if message := json(document(100)); message != "" {
+		t.Errorf("a file as fio writes them: %s", message)
 	}
 }

@@ -188,8 +188,8 @@ func (w *builtin) load(b *strings.Builder, file string) {
 		set("rate_process", "poisson")
 	}
 	for _, s := range w.syncs() {
-		if s.every > 0 {
-			set(s.key, s.every)
+		if s.interval > 0 {
+			set(s.key, s.interval)
 		}
 	}
 	if w.ThinkTime > 0 {
@@ -197,7 +197,7 @@ func (w *builtin) load(b *strings.Builder, file string) {
 		set("thinktime", w.ThinkTime.Microseconds())
 	}
 	if sequential(w.RW) {
-		b.WriteString("; Each job walks through a region of its own.\n")
+		b.WriteString("; Each job walks through a separate region.\n")
 		set("size", w.region())
 		if w.Jobs > 1 {
 			set("offset_increment", w.region())

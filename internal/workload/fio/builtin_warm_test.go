@@ -12,7 +12,7 @@ import (
 // What is to begin with a warm cache is read once, and keeps what it finds there;
 // everything else drops it.
 func TestWarmCache(t *testing.T) {
-	of := func(text string) workload.Workload {
+	workloadOf := func(text string) workload.Workload {
 		var doc yaml.Node
 		if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
 			t.Fatal(err)
@@ -33,7 +33,7 @@ func TestWarmCache(t *testing.T) {
 		{"{rw: randread, size: 64MiB, direct: false}", false, "invalidate=1"},
 		{"{rw: randread, size: 64MiB}", false, "invalidate=1"},
 	} {
-		w := of(c.text)
+		w := workloadOf(c.text)
 		step, err := w.Abilities().Warm(target)
 		if err != nil || (step != nil) != c.warm {
 			t.Errorf("%s: step %v, %v", c.text, step, err)

@@ -80,7 +80,7 @@ func (d *decoder) check(line int) {
 		d.problem(d.Line["rwmixread"], "rwmixread has no effect on "+p.RW, "leave it out, or write rw: randrw or rw")
 	}
 	for _, s := range p.syncs() {
-		if s.every > 0 && d.Good["rw"] && !writes(p.RW) {
+		if s.interval > 0 && d.Good["rw"] && !writes(p.RW) {
 			d.problem(d.Line[s.key], s.key+" has no effect on "+p.RW+", which writes nothing", "leave it out")
 		}
 	}
@@ -113,13 +113,14 @@ func (d *decoder) checkRate() {
 	if p.Rate == 0 {
 		return
 	}
-	each := p.Rate / float64(p.Jobs)
+	perJob := p.Rate / float64(p.Jobs)
 	switch {
-	case each != math.Trunc(each):
+	case perJob != math.Trunc(perJob):
 		d.problem(line, fmt.Sprintf("rate %v is no multiple of %d jobs, and fio takes whole requests per second of each",
-			p.Rate, p.Jobs), fmt.Sprintf("write %v", max(1, math.Round(each))*float64(p.Jobs)))
-	case each > maxJobRate:
-		d.problem(line, fmt.Sprintf("rate %v is %v of each job, and fio keeps %d at most exactly", p.Rate, each, maxJobRate),
+			p.Rate, p.Jobs), fmt.Sprintf("write %v", max(1, math.Round(perJob))*float64(p.Jobs)))
+	case perJob > maxJobRate:
+		d.problem(line,
+			fmt.Sprintf("rate %v is %v of each job, and fio keeps %d at most exactly", p.Rate, perJob, maxJobRate),
 			fmt.Sprintf("write jobs: %v", math.Ceil(p.Rate/maxJobRate)))
 	}
 	if mixed(p.RW) {
@@ -149,7 +150,7 @@ func (d *decoder) userFile(open func(string) ([]byte, error)) (workload.Workload
 	line := d.Line["file"]
 	for _, key := range options.Keys() {
 		if key != "file" && key != "env" && d.Has(key) {
-			d.problem(d.Line[key], key+" cannot stand beside file", "set it in the job file, or leave file out")
+			d.problem(d.Line[key], key+" cannot be given with file", "set it in the job file, or leave file out")
 		}
 	}
 	if d.p.File == "" {

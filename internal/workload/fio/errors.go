@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"plimsoll/internal/host/version"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/workload"
 )
@@ -27,33 +28,33 @@ func killedReason(exit workload.Exit) *problem.Problem {
 
 // noOutput explains an output without JSON.
 func (r reader) noOutput(notes string, exit workload.Exit) *problem.Problem {
-	said := summarize(exit.Stderr, notes)
+	message := summarize(exit.Stderr, notes)
 	switch {
-	case exit.Code == 127, exit.Code == 126, strings.Contains(said, "executable file not found"):
-		return failure("", because("the program fio could not be started", said),
-			"install fio "+MinVersion.String()+" or newer: apt-get install fio")
-	case strings.Contains(said, "not loadable"), strings.Contains(said, "failed to load engine"):
-		return failure("", because("this build of fio lacks the engine", said),
+	case exit.Code == 127, exit.Code == 126, strings.Contains(message, "executable file not found"):
+		return failure("", because("the program fio could not be started", message),
+			"install fio "+version.OldestFio.String()+" or newer: apt-get install fio")
+	case strings.Contains(message, "not loadable"), strings.Contains(message, "failed to load engine"):
+		return failure("", because("this build of fio lacks the engine", message),
 			"install the package that brings it (Debian: fio), or choose another engine; fio --enghelp lists those it has")
-	case strings.Contains(said, "Bad option"):
-		return failure("", because("fio does not know an option", said),
+	case strings.Contains(message, "Bad option"):
+		return failure("", because("fio does not know an option", message),
 			"install a newer fio, or leave the option out of the job file")
 	}
-	return failure("", because(fmt.Sprintf("it exited with code %d and left no result", exit.Code), said),
+	return failure("", because(fmt.Sprintf("it exited with code %d and left no result", exit.Code), message),
 		"see the trial's artifacts; the command line there shows the same by hand")
 }
 
 // exited explains a failure that is not in the JSON.
 func (r reader) exited(notes string, exit workload.Exit) *problem.Problem {
-	said := summarize(exit.Stderr, notes)
+	message := summarize(exit.Stderr, notes)
 	switch {
-	case strings.Contains(said, "allow_file_create=0"):
-		return failure("", because("the file that was laid out for it is gone", said),
-			"nothing but the trial may touch the stack while it runs; run it again")
-	case strings.Contains(said, "terminating on signal"), exit.Code == 128:
-		return failure("", because("a signal ended it early", said), "run the trial again")
+	case strings.Contains(message, "allow_file_create=0"):
+		return failure("", because("the file that was laid out for it is gone", message),
+			"only the trial may use the stack while it runs; run it again")
+	case strings.Contains(message, "terminating on signal"), exit.Code == 128:
+		return failure("", because("a signal ended it early", message), "run the trial again")
 	}
-	return failure("", because(fmt.Sprintf("it exited with code %d", exit.Code), said),
+	return failure("", because(fmt.Sprintf("it exited with code %d", exit.Code), message),
 		"see the trial's artifacts; the command line there shows the same by hand")
 }
 

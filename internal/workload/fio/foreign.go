@@ -1,6 +1,7 @@
 package fio
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/host/version"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/hist"
@@ -20,11 +22,11 @@ type Foreign struct {
 	Line     int    // of the file, where its JSON document begins
 	Document []byte // fio's own text: that document, and the earlier states of it
 
-	Job     string    // names of the jobs, joined by "+"
-	Version Version   // of fio
-	Started time.Time // of the jobs; zero when unknown
-	Written time.Time // when fio printed it; zero when unknown
-	Elapsed float64   // duration of the jobs in seconds, ramp included; 0 when unknown
+	Job     string          // names of the jobs, joined by "+"
+	Version version.Version // of fio
+	Started time.Time       // of the jobs; zero when unknown
+	Written time.Time       // when fio printed it; zero when unknown
+	Elapsed float64         // duration of the jobs in seconds, ramp included; 0 when unknown
 	// From and To is the time in which they were measured for certain, by the clock of their host; zero when the file
 	// does not tell
 	From, To time.Time
@@ -40,7 +42,7 @@ type Foreign struct {
 	Problem     *problem.Problem
 	group       int      // of the document
 	Lacks       []Lack   // missing parts of the measurement
-	Disks       bool     // fio noted what devices did, for all its jobs and their ramp together
+	Devices     *DiskUse // nil where fio noted nothing of devices, or of jobs of other results, too
 	Series      []Sample // earlier states of the measurement, from --status-interval
 }
 
@@ -68,7 +70,7 @@ type Counters struct{ IOs, Bytes uint64 }
 
 // MinForeign is the oldest fio whose output can be read: from 3.0 on,
 // latencies are in nanoseconds and sizes in bytes.
-var MinForeign = Version{3, 0}
+var MinForeign = version.Version{Major: 3}
 
 // ReadForeign reads a file that fio printed: json or json+, with whatever
 // stands around the JSON, of fio itself or of fio --client, or with the prefixes
@@ -76,7 +78,7 @@ var MinForeign = Version{3, 0}
 // --status-interval made become one result with a series. Problems carry the
 // line of the file; there are results only when there are no problems.
 func ReadForeign(text []byte) ([]Foreign, problem.List) {
-	var all []Foreign
+	var results []Foreign
 	var problems problem.List
 	for _, f := range foreignTexts(text) {
 		f.split()
@@ -85,19 +87,19 @@ func ReadForeign(text []byte) ([]Foreign, problem.List) {
 			f.problem(0, what, remedy)
 		}
 		problems = append(problems, f.problems...)
-		for at := 0; at < len(f.documents); {
-			end := at + 1
+		for start := 0; start < len(f.documents); {
+			end := start + 1
 			for end < len(f.documents) && continues(f.documents[end-1], f.documents[end]) {
 				end++
 			}
-			all = append(all, f.results(f.documents[at:end])...)
-			at = end
+			results = append(results, f.results(f.documents[start:end])...)
+			start = end
 		}
 	}
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	return all, nil
+	return results, nil
 }
 
 // results returns the results of the groups in the last document; the others are its earlier states.
@@ -115,10 +117,10 @@ func (f *foreignFile) results(states []document) []Foreign {
 			groups = append(groups, j.Group)
 		}
 	}
-	var all []Foreign
+	var results []Foreign
 	for _, group := range groups {
 		r := f.result(last, group)
-		r.Line, r.Document = f.line(states[0].at), f.text[states[0].at:last.end]
+		r.Line, r.Document = f.line(states[0].start), f.text[states[0].start:last.end]
 		for _, state := range states[first : len(states)-1] {
 			s := state.sample(group)
 			// not before it began, nor after it ended
@@ -126,10 +128,10 @@ func (f *foreignFile) results(states []document) []Foreign {
 				r.Series = append(r.Series, s)
 			}
 		}
-		all = append(all, r)
+		results = append(results, r)
 	}
-	last.setTimes(all)
-	return all
+	last.setTimes(results)
+	return results
 }
 
 // setTimes determines when each result was measured. Where the jobs do not record their start, it counts back from
@@ -193,8 +195,8 @@ func (d document) sample(group int) Sample {
 
 // result reads one group of a document.
 func (f *foreignFile) result(d document, group int) Foreign {
-	r := Foreign{Disks: len(d.DiskUtil) > 2, group: group}
-	r.Version, _ = ParseVersion(d.Version)
+	r := Foreign{group: group}
+	r.Version, _ = version.ParseFio(d.Version)
 	if ms := d.printedMS(); ms > 0 {
 		r.Written = time.UnixMilli(ms).UTC()
 	}
@@ -261,10 +263,14 @@ func (r *Foreign) measure(d document, jobs []job) {
 		return
 	}
 	r.Measurement = &m
+	r.Measurement.Notes = r.doubts(d, jobs)
+	if len(jobs) == len(d.jobs) && len(r.Hosts) < 2 {
+		r.Devices = d.diskUse()
+	}
 }
 
 // latencies merges the distributions of several jobs, and records what the file lacks.
-func (r *Foreign) latencies(what, kind string, parts []latency) (hist.Histogram, *problem.Problem) {
+func (r *Foreign) latencies(subject, kind string, parts []latency) (hist.Histogram, *problem.Problem) {
 	parts = slices.DeleteFunc(slices.Clone(parts),
 		func(l latency) bool { return l.N == 0 && l.Max == 0 && l.Mean == 0 && len(l.Bins) == 0 })
 	var merged hist.Histogram
@@ -277,7 +283,7 @@ func (r *Foreign) latencies(what, kind string, parts []latency) (hist.Histogram,
 	histograms := 0
 	for _, l := range parts {
 		if l.Mean < 0 {
-			return merged, implausible("latencies of " + what)
+			return merged, implausible("latencies of " + subject)
 		}
 		if len(l.Bins) > 0 {
 			histograms++
@@ -287,7 +293,7 @@ func (r *Foreign) latencies(what, kind string, parts []latency) (hist.Histogram,
 		for i := range parts {
 			parts[i].N = 1 // older versions print none: the bins count
 		}
-		return mergeHistograms(what, kind, parts)
+		return mergeHistograms(subject, kind, parts)
 	}
 	merged = summary(parts)
 	if merged.Count == 0 {
@@ -310,24 +316,24 @@ func (r *Foreign) latencies(what, kind string, parts []latency) (hist.Histogram,
 	return merged, nil
 }
 
-// summary merges what does not need histograms.
+// summary merges latencies without their histograms.
 func summary(parts []latency) hist.Histogram {
-	all := make([]hist.Histogram, len(parts))
+	histograms := make([]hist.Histogram, len(parts))
 	counted := true
 	for i, l := range parts {
-		all[i] = hist.Histogram{Count: l.N, MeanNS: l.Mean, MinNS: l.Min, MaxNS: l.Max}
+		histograms[i] = hist.Histogram{Count: l.N, MeanNS: l.Mean, MinNS: l.Min, MaxNS: l.Max}
 		counted = counted && l.N > 0
 	}
 	switch {
-	case len(all) == 1:
-		return all[0]
+	case len(histograms) == 1:
+		return histograms[0]
 	case counted:
-		merged := hist.Merge(all...)
+		merged := hist.Merge(histograms...)
 		merged.Bins = hist.Bins{}
 		return merged
 	}
-	merged := hist.Histogram{MinNS: all[0].MinNS}
-	for _, l := range all {
+	merged := hist.Histogram{MinNS: histograms[0].MinNS}
+	for _, l := range histograms {
 		merged.MinNS, merged.MaxNS = min(merged.MinNS, l.MinNS), max(merged.MaxNS, l.MaxNS)
 	}
 	return merged
@@ -370,27 +376,51 @@ func (r *Foreign) lacks(l Lack) {
 	}
 }
 
-// options returns a job's options, with the global ones, as fio recorded them.
+// options returns a job's options, with the global ones, as fio recorded them. Files add up.
 func (d document) options(j job) map[string]string {
-	all := stringMap(d.output.Options)
-	maps.Copy(all, stringMap(j.Options))
-	return all
+	options := stringMap(d.output.Options)
+	files := options["filename"]
+	maps.Copy(options, stringMap(j.Options))
+	if jobFiles := options["filename"]; files != "" && jobFiles != files {
+		options["filename"] = files + ":" + jobFiles
+	}
+	return options
 }
 
-// stringMap reads an object of texts and numbers.
+// stringMap reads an object of texts and numbers. Files that it names several times add up.
 func stringMap(raw json.RawMessage) map[string]string {
 	var values map[string]any
 	_ = json.Unmarshal(raw, &values) // options that are none tell nothing
-	all := make(map[string]string, len(values))
+	texts := make(map[string]string, len(values))
 	for key, value := range values {
 		switch v := value.(type) {
 		case string:
-			all[key] = v
+			texts[key] = v
 		case float64:
-			all[key] = strconv.FormatFloat(v, 'f', -1, 64)
+			texts[key] = strconv.FormatFloat(v, 'f', -1, 64)
 		case bool:
-			all[key] = map[bool]string{true: "1", false: "0"}[v]
+			texts[key] = map[bool]string{true: "1", false: "0"}[v]
 		}
 	}
-	return all
+	if key := []byte(`"filename"`); bytes.Count(raw, key) > 1 {
+		texts["filename"] = strings.Join(textsOf(raw, "filename"), ":")
+	}
+	return texts
+}
+
+// textsOf returns the texts of a key that an object has several times.
+func textsOf(raw json.RawMessage, name string) (texts []string) {
+	in := json.NewDecoder(bytes.NewReader(raw))
+	_, _ = in.Token()
+	for in.More() {
+		key, err := in.Token()
+		var value any
+		if err != nil || in.Decode(&value) != nil {
+			break
+		}
+		if text, ok := value.(string); ok && key == name {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/host/version"
 	"plimsoll/internal/problem"
 )
 
@@ -25,9 +26,9 @@ type foreignFile struct {
 // document is one JSON document of a file.
 type document struct {
 	output
-	at, end int    // offsets in the file
-	notes   string // plain text before it
-	jobs    []job  // of Jobs or ClientStats, without fio's sum over clients
+	start, end int    // offsets in the file
+	notes      string // plain text before it
+	jobs       []job  // of Jobs or ClientStats, without fio's sum over clients
 }
 
 // allClients is the name of fio's sum over all clients. It has no histograms
@@ -38,9 +39,9 @@ func (f *foreignFile) problem(at int, what, remedy string) {
 	f.problems.InLine(f.line(at), what, remedy)
 }
 
-// line is the number of the file's line that an offset lies in.
-func (f *foreignFile) line(at int) int {
-	n := lineAt(f.text, at)
+// line returns the number of the file's line at an offset.
+func (f *foreignFile) line(offset int) int {
+	n := lineAt(f.text, offset)
 	if f.lines == nil {
 		return n
 	}
@@ -55,20 +56,20 @@ func lineAt(text []byte, at int) int {
 // documentStart matches the beginning of a document.
 var documentStart = regexp.MustCompile(`\{\s*"fio version"`)
 
-// split finds the documents: what begins as fio's do, wherever that is in a line. Without any, what else is JSON is
-// said to be none of fio's, or is one whose keys were put into another order.
+// split finds the documents. A document begins as fio's do, anywhere in a line. If there is none, other JSON objects
+// are taken: documents whose keys were reordered, or files of other programs.
 func (f *foreignFile) split() {
 	if bytes.Count(f.text, []byte(",")) > mostValues {
 		f.addOversized(0, fmt.Sprintf("%d values", mostValues))
 		return
 	}
-	all := 0
+	jobs := 0
 	next := nextObject
 	if documentStart.Match(f.text) {
 		next = nextVersioned
 	}
-	for at := 0; at < len(f.text) && len(f.problems) < maxProblems; {
-		start := next(f.text, at)
+	for offset := 0; offset < len(f.text) && len(f.problems) < maxProblems; {
+		start := next(f.text, offset)
 		if start < 0 {
 			return
 		}
@@ -78,15 +79,15 @@ func (f *foreignFile) split() {
 			f.addDamaged(start, err)
 			return
 		}
-		d := document{at: start, end: start + int(decoder.InputOffset()), notes: string(f.text[at:start])}
+		d := document{start: start, end: start + int(decoder.InputOffset()), notes: string(f.text[offset:start])}
 		var has struct {
 			Jobs        listLength `json:"jobs"`
 			ClientStats listLength `json:"client_stats"`
 		}
 		if err := json.Unmarshal(raw, &has); err == nil {
-			all += int(has.Jobs + has.ClientStats)
+			jobs += int(has.Jobs + has.ClientStats)
 		}
-		if all > mostJobs {
+		if jobs > mostJobs {
 			f.addOversized(start, fmt.Sprintf("%d jobs", mostJobs))
 			return
 		}
@@ -96,7 +97,7 @@ func (f *foreignFile) split() {
 		}
 		f.check(&d)
 		f.documents = append(f.documents, d)
-		at = d.end
+		offset = d.end
 	}
 }
 
@@ -109,19 +110,19 @@ func nextVersioned(text []byte, from int) int {
 	return from + at[0]
 }
 
-// nextObject is the offset of the next line that begins a JSON object, or -1.
+// nextObject returns the offset of the next line that begins a JSON object, or -1.
 func nextObject(text []byte, from int) int {
-	for at := from; at < len(text); {
-		if text[at] == '{' && (at == 0 || text[at-1] == '\n' || at == from) {
-			if inside := bytes.TrimLeft(text[at+1:], " \t\r\n"); len(inside) == 0 || inside[0] == '"' || inside[0] == '}' {
-				return at
+	for offset := from; offset < len(text); {
+		if text[offset] == '{' && (offset == 0 || text[offset-1] == '\n' || offset == from) {
+			if inside := bytes.TrimLeft(text[offset+1:], " \t\r\n"); len(inside) == 0 || inside[0] == '"' || inside[0] == '}' {
+				return offset
 			}
 		}
-		end := bytes.IndexByte(text[at:], '\n')
+		end := bytes.IndexByte(text[offset:], '\n')
 		if end < 0 {
 			break
 		}
-		at += end + 1
+		offset += end + 1
 	}
 	return -1
 }
@@ -175,18 +176,18 @@ func (f *foreignFile) addMistyped(start int, err error) {
 // check checks that a document is fio's, and collects its jobs. It adds a problem if not.
 func (f *foreignFile) check(d *document) {
 	if d.Version == "" {
-		f.problem(d.at, `the JSON document has no "fio version"`,
+		f.problem(d.start, `the JSON document has no "fio version"`,
 			"name files that fio --output-format=json or json+ printed; a run of plimsoll's own needs no import")
 		return
 	}
-	version, err := ParseVersion(d.Version)
+	written, err := version.ParseFio(d.Version)
 	switch {
 	case err != nil:
-		f.problem(d.at, err.Error(), "name files as fio wrote them")
+		f.problem(d.start, err.Error(), "name files as fio wrote them")
 		return
-	case version.Less(MinForeign):
-		f.problem(d.at, fmt.Sprintf("fio %s is too old: before %s its latencies were in microseconds and its sizes "+
-			"in KiB", version, MinForeign), "measure again with a newer fio")
+	case !written.AtLeast(MinForeign):
+		f.problem(d.start, fmt.Sprintf("fio %s is too old: before %s its latencies were in microseconds and its sizes "+
+			"in KiB", written, MinForeign), "measure again with a newer fio")
 		return
 	}
 	d.jobs = d.Jobs
@@ -198,9 +199,19 @@ func (f *foreignFile) check(d *document) {
 		if said := summarize(d.notes); said != "" {
 			why += "; before it stands: " + said
 		}
-		f.problem(d.at, why, "fio failed before it measured: measure again")
+		f.problem(d.start, why, "fio failed before it measured: measure again")
 	}
 }
+
+// IsOutput reports whether a text may be one that fio printed: JSON, whole or cut short, or another form, or a log.
+func IsOutput(text []byte) bool {
+	text = toUTF8(text)
+	what, _ := noDocument(text)
+	return what != noFio || bytes.Contains(text, []byte(versionKey))
+}
+
+// noFio is said of a text in which nothing is fio's.
+const noFio = "there is no JSON document of fio in it"
 
 // noDocument describes a file without JSON.
 func noDocument(text []byte) (what, remedy string) {
@@ -216,8 +227,7 @@ func noDocument(text []byte) (what, remedy string) {
 		return "this looks like a log of fio, but its name does not say which",
 			"call it as fio did: PREFIX_bw.1.log, _iops, _lat, _clat, _slat or _clat_hist"
 	}
-	return "there is no JSON document in it",
-		"name files that fio --output-format=json or json+ printed, or its logs"
+	return noFio, "name files that fio --output-format=json or json+ printed, or its logs"
 }
 
 // rampTime is the time that the jobs of a document are not measured for.

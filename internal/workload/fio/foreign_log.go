@@ -176,7 +176,7 @@ func (p *logParser) line(number int, line string) bool {
 		return false
 	}
 	if len(line) > mostLine {
-		return say(fmt.Sprintf("a line of %d bytes, and fio writes none of so many", len(line)),
+		return say(fmt.Sprintf("a line of %d bytes, and no line of fio is that long", len(line)),
 			"name files as fio wrote them")
 	}
 	fields, ok := numbers(line, 3)

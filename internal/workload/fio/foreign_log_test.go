@@ -77,7 +77,7 @@ func TestBinIndex(t *testing.T) {
 // A log with a line for each I/O gives the very distribution that fio printed.
 func TestLogOfEachIO(t *testing.T) {
 	text := foreignFileNamed(t, "each.json")
-	m := one(t, text).Measurement
+	m := readOne(t, text).Measurement
 	for name, stage := range map[string]result.Stage{
 		"each_slat.1.log": result.Submission,
 		"each_clat.1.log": result.Completion,
@@ -120,15 +120,15 @@ func TestHistogramLog(t *testing.T) {
 	}{{"logs.json", "logs_clat_hist.1.log", 1}, {"coarse.json", "coarse_clat_hist.1.log", 8}} {
 		log := readLog(t, c.log)
 		text := foreignFileNamed(t, c.json)
-		m := one(t, text).Measurement
+		m := readOne(t, text).Measurement
 		if uint64(log.BinsMerged) != c.merged {
 			t.Errorf("%s: %d bins merged", c.log, log.BinsMerged)
 		}
 		for name, d := range map[string]struct {
-			got LogCounts
-			all result.Operation
+			got     LogCounts
+			printed result.Operation
 		}{"read": {log.Read, m.Operation(result.Read)}, "write": {log.Write, m.Operation(result.Write)}} {
-			if d.all.Count == 0 {
+			if d.printed.Count == 0 {
 				continue
 			}
 			checked := 0
@@ -148,7 +148,7 @@ func TestHistogramLog(t *testing.T) {
 			if checked < 10 {
 				t.Errorf("only %d percentiles were checked", checked)
 			}
-			share := float64(d.got.Latency.Count) / float64(d.all.Latency[result.Completion].Count)
+			share := float64(d.got.Latency.Count) / float64(d.printed.Latency[result.Completion].Count)
 			if share < 0.9 || share > 1 {
 				t.Errorf("%s has %.2f of the I/Os", c.log, share)
 			}
@@ -157,7 +157,7 @@ func TestHistogramLog(t *testing.T) {
 			}
 			// Bin by bin, the log never has more than fio's whole histogram.
 			whole := map[uint64]uint64{}
-			for b := range d.all.Latency[result.Completion].Bins.All() {
+			for b := range d.printed.Latency[result.Completion].Bins.All() {
 				whole[b.NS] = b.Count
 			}
 			for b := range d.got.Latency.Bins.All() {
@@ -175,7 +175,7 @@ func TestHistogramLog(t *testing.T) {
 // Averages over windows give the rates that fio printed, nearly: the last
 // window is not in the log.
 func TestLogOfWindows(t *testing.T) {
-	m := one(t, foreignFileNamed(t, "logs.json")).Measurement
+	m := readOne(t, foreignFileNamed(t, "logs.json")).Measurement
 	iops, bw := readLog(t, "logs_iops.1.log"), readLog(t, "logs_bw.1.log")
 	for _, d := range []struct {
 		iops, bw LogCounts
@@ -256,11 +256,11 @@ func TestLogShapes(t *testing.T) {
 func TestLogRefusals(t *testing.T) {
 	row := func(bins int) string { return "1, 0, 4096" + strings.Repeat(", 1", bins) + "\n" }
 	for _, c := range []struct {
-		name string
-		kind LogKind
-		text string
-		line int
-		what string
+		name    string
+		kind    LogKind
+		text    string
+		line    int
+		problem string
 	}{
 		{"empty", LogTotal, "", 1, "empty"},
 		{"binary", LogTotal, "\x78\x9c\x00", 1, "no text"},
@@ -276,7 +276,8 @@ func TestLogRefusals(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			log, problems := ReadLog(LogName{Kind: c.kind, Thread: 1}, []byte(c.text))
-			if log != nil || len(problems) == 0 || problems[0].At.Line != c.line || !strings.Contains(problems[0].What, c.what) {
+			if log != nil || len(problems) == 0 || problems[0].At.Line != c.line ||
+				!strings.Contains(problems[0].What, c.problem) {
 				t.Errorf("%+v", problems)
 			}
 		})

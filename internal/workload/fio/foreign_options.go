@@ -35,14 +35,14 @@ func (r *Foreign) describe(d document, jobs []job) {
 	w := userFile{name: r.Job}
 	var declared strings.Builder
 	for _, j := range jobs {
-		said := d.options(j)
-		if len(said) == 0 {
+		recorded := d.options(j)
+		if len(recorded) == 0 {
 			r.Options = nil
 			r.lacks(Lack{What: "the options of its jobs"})
 			r.Info = result.Workload{Kind: name, Summary: r.Job + ": options unknown"}
 			return
 		}
-		known := canonical(said)
+		known := canonical(recorded)
 		for _, key := range []string{"filename", "directory"} {
 			if v := known[key]; v != "" && !slices.Contains(r.Targets, v) {
 				r.Targets = append(r.Targets, v)
@@ -69,8 +69,8 @@ func (r *Foreign) describe(d document, jobs []job) {
 		}
 		r.Options, w.plans = append(r.Options, known), append(w.plans, plan)
 		fmt.Fprintf(&declared, "[%s]\n", j.Name)
-		for _, key := range slices.Sorted(maps.Keys(said)) {
-			fmt.Fprintf(&declared, "%s=%s\n", key, said[key])
+		for _, key := range slices.Sorted(maps.Keys(recorded)) {
+			fmt.Fprintf(&declared, "%s=%s\n", key, recorded[key])
 		}
 	}
 	r.Info = result.Workload{Kind: name, Summary: r.Job + ": " + w.summary(), Pattern: w.pattern(),
@@ -88,9 +88,9 @@ func jobSection(name string, options map[string]string) section {
 
 // canonical returns options in canonical form: first names, flags as 1, sizes in bytes, times in milliseconds, and
 // the most important defaults.
-func canonical(said map[string]string) map[string]string {
+func canonical(recorded map[string]string) map[string]string {
 	known := map[string]string{"rw": "read", "bs": "4096", "iodepth": "1", "numjobs": "1", "direct": "0"}
-	for key, value := range said {
+	for key, value := range recorded {
 		if first, ok := aliases[key]; ok {
 			key = first
 		}
@@ -107,6 +107,8 @@ func canonical(said map[string]string) map[string]string {
 			if t, err := fioDuration(value); err == nil {
 				value = strconv.FormatInt(t.Milliseconds(), 10) + "ms"
 			}
+		case key == "ioengine" && engineAliases[value] != "":
+			value = engineAliases[value]
 		case key == "rw" && value == "readwrite":
 			value = "rw"
 		case key == "buffered":

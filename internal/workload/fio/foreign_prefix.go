@@ -41,12 +41,12 @@ const versionKey = `"fio version"`
 // prefixesOf returns what stands before the versions of documents, each once, as regular expressions.
 func prefixesOf(text []byte) (all []string) {
 	for rest := text; ; {
-		at := bytes.Index(rest, []byte(versionKey))
-		if at < 0 {
+		index := bytes.Index(rest, []byte(versionKey))
+		if index < 0 {
 			return all
 		}
-		prefix := bytes.TrimRight(rest[bytes.LastIndexByte(rest[:at], '\n')+1:at], " \t")
-		rest = rest[at+len(versionKey):]
+		prefix := bytes.TrimRight(rest[bytes.LastIndexByte(rest[:index], '\n')+1:index], " \t")
+		rest = rest[index+len(versionKey):]
 		if len(bytes.TrimSpace(prefix)) == 0 || bytes.ContainsAny(prefix[len(prefix)-1:], "{,") { // of JSON on one line
 			continue
 		}

@@ -35,7 +35,7 @@ func inUTF16(text []byte, order binary.ByteOrder) []byte {
 // A document is the same behind whatever a collector of logs, a shell or a tool put around it.
 func TestForeignWrapped(t *testing.T) {
 	plain := foreignFileNamed(t, "json-plus.json")
-	want := one(t, plain)
+	want := readOne(t, plain)
 	journal := func(line int) string { return fmt.Sprintf("Mar  1 10:00:%02d node-3 fio[812]: ", line%60) }
 	library := func(line int) string { return fmt.Sprintf("I0301 10:00:%02d.%06d fio.go:12] ", line%60, line) }
 	docker := func(line int) string { return fmt.Sprintf("2026-03-01T10:00:%02d.%dZ ", line/100%60, line*7919) }
@@ -63,7 +63,7 @@ func TestForeignWrapped(t *testing.T) {
 			prefixed(join([]byte("fio: a warning\n"), plain), docker), []byte("done\n")), 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := one(t, c.text)
+			got := readOne(t, c.text)
 			if got.Line != c.line {
 				t.Errorf("it begins in line %d, want %d", got.Line, c.line)
 			}
@@ -89,23 +89,23 @@ func TestForeignInterleaved(t *testing.T) {
 		return out
 	}
 	a, b := foreignFileNamed(t, "json.json"), foreignFileNamed(t, "again.json")
-	all := readForeign(t, interleave(a, b))
-	if len(all) != 2 {
-		t.Fatalf("%d results", len(all))
+	results := readForeign(t, interleave(a, b))
+	if len(results) != 2 {
+		t.Fatalf("%d results", len(results))
 	}
 	for _, want := range [][]byte{a, b} {
-		got := all[0]
-		if bytes.Equal(want, b) == (got.Measurement.IOs() != one(t, b).Measurement.IOs()) {
-			got = all[1]
+		got := results[0]
+		if bytes.Equal(want, b) == (got.Measurement.IOs() != readOne(t, b).Measurement.IOs()) {
+			got = results[1]
 		}
-		if !reflect.DeepEqual(got.Measurement, one(t, want).Measurement) {
+		if !reflect.DeepEqual(got.Measurement, readOne(t, want).Measurement) {
 			t.Errorf("%+v", got.Measurement)
 		}
 	}
-	at := bytes.Index(b, []byte(`"total_ios" : `))
+	offset := bytes.Index(b, []byte(`"total_ios" : `))
 	broken := bytes.Replace(b, []byte(`"total_ios" : `), []byte(`"total_ios" : "many", "x" : `), 1)
 	_, problems := ReadForeign(interleave(a, broken))
-	if want := 2 * (1 + bytes.Count(b[:at], []byte("\n"))); len(problems) != 1 || problems[0].At.Line != want {
+	if want := 2 * (1 + bytes.Count(b[:offset], []byte("\n"))); len(problems) != 1 || problems[0].At.Line != want {
 		t.Errorf("%v, want line %d", problems, want)
 	}
 }
@@ -114,22 +114,22 @@ func TestForeignInterleaved(t *testing.T) {
 // although each has more I/Os than the one before.
 func TestForeignAppendedAtTheSameTime(t *testing.T) {
 	a := foreignFileNamed(t, "json.json")
-	m := one(t, a)
-	more := strings.Replace(string(a), fmt.Sprintf(`"total_ios" : %d`, m.Measurement.IOs()),
+	m := readOne(t, a)
+	later := strings.Replace(string(a), fmt.Sprintf(`"total_ios" : %d`, m.Measurement.IOs()),
 		fmt.Sprintf(`"total_ios" : %d`, m.Measurement.IOs()+5), 1)
-	if more == string(a) {
+	if later == string(a) {
 		t.Fatal("nothing was replaced")
 	}
 	l := m.Measurement.Operation("read").Latency["total"]
-	shorter := strings.Replace(more, fmt.Sprintf(`"max" : %d`, l.MaxNS), fmt.Sprintf(`"max" : %d`, l.MaxNS-1), 1)
-	if shorter == more {
+	shorter := strings.Replace(later, fmt.Sprintf(`"max" : %d`, l.MaxNS), fmt.Sprintf(`"max" : %d`, l.MaxNS-1), 1)
+	if shorter == later {
 		t.Fatal("the greatest latency stayed")
 	}
 	if all := readForeign(t, join(a, []byte(shorter))); len(all) != 2 || all[0].From.IsZero() ||
 		!all[0].From.Before(all[1].To) {
 		t.Errorf("%d results, of which the second had a shorter greatest latency", len(all))
 	}
-	if all := readForeign(t, join(a, []byte(more))); len(all) != 1 {
+	if all := readForeign(t, join(a, []byte(later))); len(all) != 1 {
 		t.Errorf("%d results of a document and a later state of it", len(all))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"plimsoll/internal/host/version"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/hist"
 	"plimsoll/internal/workload"
@@ -37,7 +38,7 @@ func readForeign(t *testing.T, text []byte) []Foreign {
 }
 
 // one reads a file with one result that has a measurement.
-func one(t *testing.T, text []byte) Foreign {
+func readOne(t *testing.T, text []byte) Foreign {
 	t.Helper()
 	all := readForeign(t, text)
 	if len(all) != 1 || all[0].Measurement == nil {
@@ -72,17 +73,17 @@ func saidOf(t *testing.T, job map[string]json.RawMessage, direction string) said
 // Without histograms, what fio printed is there, exactly, and marked as such.
 func TestForeignWithoutHistograms(t *testing.T) {
 	text := foreignFileNamed(t, "json.json")
-	f := one(t, text)
-	said := saidOf(t, jobsOf(t, text)[0], "read")
+	f := readOne(t, text)
+	printed := saidOf(t, jobsOf(t, text)[0], "read")
 	got := f.Measurement.Operation(result.Read)
-	if !near(got.Rate, said.IOPS) || !near(got.BytesPerSecond, said.Bytes) {
-		t.Errorf("%v IOPS, %v bytes/s; fio says %v and %v", got.Rate, got.BytesPerSecond, said.IOPS, said.Bytes)
+	if !near(got.Rate, printed.IOPS) || !near(got.BytesPerSecond, printed.Bytes) {
+		t.Errorf("%v IOPS, %v bytes/s; fio says %v and %v", got.Rate, got.BytesPerSecond, printed.IOPS, printed.Bytes)
 	}
 	for _, l := range []struct {
 		got  hist.Histogram
 		want saidLatency
-	}{{got.Latency[result.Submission], said.Slat}, {got.Latency[result.Completion], said.Clat},
-		{got.Latency[result.Total], said.Lat}} {
+	}{{got.Latency[result.Submission], printed.Slat}, {got.Latency[result.Completion], printed.Clat},
+		{got.Latency[result.Total], printed.Lat}} {
 		if l.got.Count != l.want.N || l.got.MinNS != l.want.Min || l.got.MaxNS != l.want.Max ||
 			!near(l.got.MeanNS, l.want.Mean) || !l.got.Bins.IsEmpty() {
 			t.Errorf("%+v, fio says %+v", l.got, l.want)
@@ -109,34 +110,37 @@ func TestForeignWithoutHistograms(t *testing.T) {
 		!slices.Equal(f.Targets, []string{"data"}) {
 		t.Errorf("%+v of %v", f.Info, f.Targets)
 	}
-	if f.Version != (Version{3, 33}) || f.Written.IsZero() || !f.Started.IsZero() || !f.Disks {
-		t.Errorf("fio %v, written %v, started %v, disks %v", f.Version, f.Written, f.Started, f.Disks)
+	recent := version.Version{Major: 3, Minor: 33}
+	if f.Version != recent || f.Written.IsZero() || !f.Started.IsZero() || f.Devices == nil {
+		t.Errorf("fio %v, written %v, started %v, devices %v", f.Version, f.Written, f.Started, f.Devices)
 	}
 }
 
 // Histograms of json+ give fio's own percentiles, as in plimsoll's own runs.
 func TestForeignWithHistograms(t *testing.T) {
 	text := foreignFileNamed(t, "json-plus.json")
-	f := one(t, text)
-	said := saidOf(t, jobsOf(t, text)[0], "read")
-	for p, want := range said.Clat.Percentiles {
+	f := readOne(t, text)
+	printed := saidOf(t, jobsOf(t, text)[0], "read")
+	for p, want := range printed.Clat.Percentiles {
 		q, _ := strconv.ParseFloat(p, 64)
 		if got, ok := hist.Percentile(f.Measurement.Operation(result.Read).Latency[result.Completion].Bins, q); !ok ||
 			got != want {
 			t.Errorf("percentile %s is %d, fio printed %d", p, got, want)
 		}
 	}
-	if f.Measurement.Operation(result.Read).Latency[result.Completion].Printed != nil || len(said.Clat.Percentiles) == 0 {
+	if f.Measurement.Operation(result.Read).Latency[result.Completion].Printed != nil ||
+		len(printed.Clat.Percentiles) == 0 {
 		t.Error("percentiles stand beside the histogram that they are of")
 	}
 	// And plimsoll's own outputs, which have all three, read the same both ways.
 	for _, name := range []string{"libaio-randrw", "psync-randread", "ungrouped"} {
-		own, err := readOutput(reader{}, recorded(t, name), workload.Exit{})
+		measured, err := readOutput(reader{}, recorded(t, name), workload.Exit{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		theirs := one(t, recorded(t, name))
-		a, _ := json.Marshal(own)
+		theirs := readOne(t, recorded(t, name))
+		theirs.Measurement.Notes = nil // doubts are of imports alone
+		a, _ := json.Marshal(measured)
 		b, _ := json.Marshal(theirs.Measurement)
 		if !bytes.Equal(a, b) || len(theirs.Lacks) > 0 {
 			t.Errorf("%s is another measurement when it is imported; it lacks %v", name, theirs.Lacks)
@@ -148,9 +152,9 @@ func TestForeignWithHistograms(t *testing.T) {
 // state that was printed during the ramp is none of it: fio forgot it.
 func TestForeignSeries(t *testing.T) {
 	text := foreignFileNamed(t, "status.json")
-	f := one(t, text)
+	f := readOne(t, text)
 	starts := regexp.MustCompile(`(?m)^\{`).FindAllIndex(text, -1)
-	last := one(t, text[starts[len(starts)-1][0]:])
+	last := readOne(t, text[starts[len(starts)-1][0]:])
 	if len(starts) < 4 || f.Measurement.IOs() != last.Measurement.IOs() || f.Measurement.IOs() == 0 {
 		t.Errorf("%d documents give %d I/Os, the last has %d", len(starts), f.Measurement.IOs(), last.Measurement.IOs())
 	}
@@ -199,11 +203,11 @@ func later(text []byte) []byte {
 // job are one.
 func TestForeignGroups(t *testing.T) {
 	text := foreignFileNamed(t, "stonewall.json")
-	all := readForeign(t, text)
-	if len(all) != 2 {
-		t.Fatalf("%d results", len(all))
+	results := readForeign(t, text)
+	if len(results) != 2 {
+		t.Fatalf("%d results", len(results))
 	}
-	reads, writes := all[0], all[1]
+	reads, writes := results[0], results[1]
 	if reads.Job != "reads" || reads.Info.Pattern != "randread" ||
 		reads.Measurement.Operation(result.Write).Count != 0 || !slices.Equal(reads.Threads, []int{1}) {
 		t.Errorf("reads: %s %+v, jobs %v", reads.Job, reads.Info, reads.Threads)
@@ -213,12 +217,13 @@ func TestForeignGroups(t *testing.T) {
 		t.Errorf("writes: %s %+v, jobs %v", writes.Job, writes.Info, writes.Threads)
 	}
 	jobs := jobsOf(t, text)
-	one, two := saidOf(t, jobs[1], "write"), saidOf(t, jobs[2], "write")
+	first, second := saidOf(t, jobs[1], "write"), saidOf(t, jobs[2], "write")
 	got := writes.Measurement.Operation(result.Write)
-	if got.Latency[result.Completion].Count != one.Clat.N+two.Clat.N ||
-		got.Latency[result.Completion].MaxNS != max(one.Clat.Max, two.Clat.Max) ||
+	if got.Latency[result.Completion].Count != first.Clat.N+second.Clat.N ||
+		got.Latency[result.Completion].MaxNS != max(first.Clat.Max, second.Clat.Max) ||
 		got.Latency[result.Completion].Printed != nil {
-		t.Errorf("completion latency of two jobs: %+v of %+v and %+v", got.Latency[result.Completion], one.Clat, two.Clat)
+		t.Errorf("completion latency of two jobs: %+v of %+v and %+v",
+			got.Latency[result.Completion], first.Clat, second.Clat)
 	}
 	if !slices.Contains(writes.Lacks,
 		Lack{Percentiles, "completion", "those of several jobs do not merge without histograms"}) {
@@ -231,7 +236,7 @@ func TestForeignGroups(t *testing.T) {
 func TestForeignClients(t *testing.T) {
 	for _, name := range []string{"clients-plus.json", "clients.json"} {
 		text := foreignFileNamed(t, name)
-		f := one(t, text)
+		f := readOne(t, text)
 		clients := jobsOf(t, text)
 		sum := saidOf(t, clients[2], "read")
 		if string(clients[2]["jobname"]) != `"All clients"` {
@@ -254,7 +259,7 @@ func TestForeignClients(t *testing.T) {
 			t.Errorf("%s: hosts %v, threads %v, written %v", name, f.Hosts, f.Threads, f.Written)
 		}
 	}
-	if f := one(t, foreignFileNamed(t, "client.json")); len(f.Hosts) != 1 ||
+	if f := readOne(t, foreignFileNamed(t, "client.json")); len(f.Hosts) != 1 ||
 		f.Measurement.Operation(result.Read).Latency[result.Completion].Bins.IsEmpty() {
 		t.Errorf("one client: %+v", f)
 	}
@@ -264,7 +269,7 @@ func TestForeignClients(t *testing.T) {
 // of 3.33 by what is known to differ.
 func TestForeignVersions(t *testing.T) {
 	text := string(foreignFileNamed(t, "json.json"))
-	without := func(text, pattern string) string {
+	drop := func(text, pattern string) string {
 		re := regexp.MustCompile(pattern)
 		if !re.MatchString(text) {
 			t.Fatalf("the recording has no %s", pattern)
@@ -272,10 +277,10 @@ func TestForeignVersions(t *testing.T) {
 		return re.ReplaceAllString(text, "$1")
 	}
 	counts := `(?m),\n\s*"N" : \d+(,?)$`
-	now := one(t, []byte(text))
+	now := readOne(t, []byte(text))
 	v31 := strings.ReplaceAll(text, "fio-3.33", "fio-3.1")
-	v31 = without(without(v31, counts), `()\s*"bw_bytes" : \d+,`)
-	v31 = without(without(v31, `()\s*"job_runtime" : \d+,`), `()\s*"timestamp_ms" : \d+,`)
+	v31 = drop(drop(v31, counts), `()\s*"bw_bytes" : \d+,`)
+	v31 = drop(drop(v31, `()\s*"job_runtime" : \d+,`), `()\s*"timestamp_ms" : \d+,`)
 	v31 = strings.ReplaceAll(v31, "\"99.990000\" : ", "\"0.00\" : 0,\n            \"0.00\" : 0,\n            "+
 		"\"99.990000\" : ")
 	v342 := strings.ReplaceAll(text, "fio-3.33", "fio-3.42-6-g219f")
@@ -285,13 +290,13 @@ func TestForeignVersions(t *testing.T) {
 		"\njob: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=16.0k\n"
 	for _, c := range []struct {
 		name, text string
-		version    Version
+		version    version.Version
 		counted    bool
-	}{{"3.1", v31, Version{3, 1}, false},
-		{"3.16", strings.ReplaceAll(without(text, counts), "fio-3.33", "fio-3.16"), Version{3, 16}, false},
-		{"3.42", v342, Version{3, 42}, true}} {
+	}{{"3.1", v31, version.Version{Major: 3, Minor: 1}, false},
+		{"3.16", strings.ReplaceAll(drop(text, counts), "fio-3.33", "fio-3.16"), version.Version{Major: 3, Minor: 16}, false},
+		{"3.42", v342, version.Version{Major: 3, Minor: 42}, true}} {
 		t.Run(c.name, func(t *testing.T) {
-			f := one(t, []byte(c.text))
+			f := readOne(t, []byte(c.text))
 			got, want := f.Measurement.Operation(result.Read), now.Measurement.Operation(result.Read)
 			if f.Version != c.version || got.Rate != want.Rate || got.BytesPerSecond != want.BytesPerSecond ||
 				!slices.Equal(got.Latency[result.Completion].Printed, want.Latency[result.Completion].Printed) {
@@ -343,22 +348,22 @@ func TestForeignProblems(t *testing.T) {
 // Reported as one and also apart is enough; latencies that were switched off
 // are named.
 func TestForeignOddities(t *testing.T) {
-	if f := one(t, foreignFileNamed(t, "unified-both.json")); f.Measurement.Operation(result.Read).Count == 0 ||
+	if f := readOne(t, foreignFileNamed(t, "unified-both.json")); f.Measurement.Operation(result.Read).Count == 0 ||
 		f.Measurement.Operation(result.Write).Count == 0 {
 		t.Errorf("%+v", f.Measurement)
 	}
-	f := one(t, foreignFileNamed(t, "no-latencies.json"))
+	f := readOne(t, foreignFileNamed(t, "no-latencies.json"))
 	if f.Measurement.Operation(result.Read).Rate == 0 ||
 		f.Measurement.Operation(result.Read).Latency[result.Total].Count != 0 ||
 		!slices.Contains(f.Lacks, Lack{What: "latencies",
 			Because: "gtod_reduce=1 has fio measure none: leave it out to know them"}) {
 		t.Errorf("%+v lacks %v", f.Measurement, f.Lacks)
 	}
-	f = one(t, foreignFileNamed(t, "normal-json.txt"))
+	f = readOne(t, foreignFileNamed(t, "normal-json.txt"))
 	if f.Measurement.Operation(result.Read).Rate == 0 || f.Threads != nil {
 		t.Errorf("%+v", f)
 	}
-	f = one(t, []byte(strings.Replace(strings.Replace(string(foreignFileNamed(t, "json.json")), `"global options"`,
+	f = readOne(t, []byte(strings.Replace(strings.Replace(string(foreignFileNamed(t, "json.json")), `"global options"`,
 		`"x"`, 1), `"job options"`, `"y"`, 1)))
 	if f.Options != nil || f.Info.Summary != "job: options unknown" ||
 		!slices.Contains(f.Lacks, Lack{What: "the options of its jobs"}) {
@@ -373,7 +378,7 @@ func TestForeignRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		line       int
-		what       string
+		message    string
 		remedy     string
 	}{
 		{"empty", "", 1, "empty", "ended well"},
@@ -396,13 +401,13 @@ func TestForeignRefusals(t *testing.T) {
 			1 + strings.Count(good[:strings.Index(good, `"total_ios"`)], "\n"), "total_ios", "as fio wrote it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			all, problems := ReadForeign([]byte(c.text))
-			if len(all) > 0 || len(problems) != 1 {
-				t.Fatalf("%d results, problems %+v", len(all), problems)
+			results, problems := ReadForeign([]byte(c.text))
+			if len(results) > 0 || len(problems) != 1 {
+				t.Fatalf("%d results, problems %+v", len(results), problems)
 			}
 			p := problems[0]
-			if p.At.Line != c.line || !strings.Contains(p.What, c.what) || !strings.Contains(p.Remedy, c.remedy) {
-				t.Errorf("line %d: %s; %s\nwant line %d: %s; %s", p.At.Line, p.What, p.Remedy, c.line, c.what, c.remedy)
+			if p.At.Line != c.line || !strings.Contains(p.What, c.message) || !strings.Contains(p.Remedy, c.remedy) {
+				t.Errorf("line %d: %s; %s\nwant line %d: %s; %s", p.At.Line, p.What, p.Remedy, c.line, c.message, c.remedy)
 			}
 		})
 	}
@@ -447,16 +452,16 @@ func FuzzForeign(f *testing.F) {
 		),
 	)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		all, problems := ReadForeign(text)
+		results, problems := ReadForeign(text)
 		for _, p := range problems {
 			if p.What == "" || p.At.Line < 1 || p.At.Line > 1+bytes.Count(text, []byte("\n")) {
 				t.Fatalf("a problem that explains nothing: %+v", p)
 			}
 		}
-		if (len(all) == 0) == (len(problems) == 0) {
-			t.Fatalf("%d results and %d problems", len(all), len(problems))
+		if (len(results) == 0) == (len(problems) == 0) {
+			t.Fatalf("%d results and %d problems", len(results), len(problems))
 		}
-		for _, r := range all {
+		for _, r := range results {
 			if (r.Measurement == nil) == (r.Problem == nil) || len(r.Document) == 0 {
 				t.Fatalf("a result with %v and %v", r.Measurement, r.Problem)
 			}
@@ -493,5 +498,16 @@ func checkLatency(t *testing.T, l hist.Histogram) {
 		if !(q.Percent > 0 && q.Percent <= 100) || i > 0 && l.Printed[i-1].Percent >= q.Percent {
 			t.Fatalf("percentiles %v", l.Printed)
 		}
+	}
+}
+
+// Files that a job names in several lines, or in [global], are all its targets.
+func TestFilesOfAJobAddUp(t *testing.T) {
+	text := bytes.Replace(foreignFileNamed(t, "fdatasync.json"), []byte(`"job options" : {`),
+		[]byte(`"job options" : {"filename" : "/dev/a", "filename" : "/dev/b:/dev/c", "ioengine" : "aio",`), 1)
+	text = bytes.Replace(text, []byte(`"jobs" : [`), []byte(`"global options" : {"filename" : "/dev/g"}, "jobs" : [`), 1)
+	f := readOne(t, text)
+	if want := []string{"/dev/g:/dev/a:/dev/b:/dev/c"}; !slices.Equal(f.Targets, want) {
+		t.Errorf("targets %q, want %q", f.Targets, want)
 	}
 }

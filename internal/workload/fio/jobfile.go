@@ -2,6 +2,7 @@ package fio
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -45,8 +46,11 @@ func (s section) find(key string) (setting, bool) {
 	return s.settings[at], true
 }
 
-// set adds a setting, and replaces an earlier one of that name.
+// set adds a setting, and replaces an earlier one of that name. Files add up, those of [global] included, as in fio.
 func (s *section) set(o setting) {
+	if was, _ := s.find(o.key); o.key == "filename" && was.value != "" && o.value != "" {
+		o.value = was.value + ":" + o.value
+	}
 	s.settings = append(slices.DeleteFunc(s.settings, func(was setting) bool { return was.key == o.key }), o)
 }
 
@@ -55,10 +59,13 @@ func (s *section) set(o setting) {
 // bytes.
 const maxLine = 1000
 
-// maxIncludes bounds how many files are included, and maxSections how many jobs there are.
+// maxIncludes bounds how many files are included, maxSections how many jobs there are, maxFiles how many a job names,
+// and mostMistakes how many are reported.
 const (
-	maxIncludes = 32
-	maxSections = 256
+	maxIncludes  = 32
+	maxFiles     = 1024
+	maxSections  = 256
+	mostMistakes = 100
 )
 
 var (
@@ -68,6 +75,9 @@ var (
 	// plainValue matches the permitted values of a variable: no blank, no comment, no further variable.
 	plainValue = regexp.MustCompile(`^[A-Za-z0-9_.:,/%+-]*$`)
 )
+
+// template matches what template engines replace. No option of fio has it.
+var template = regexp.MustCompile(`\{\{|\{%`)
 
 // source provides the files to parse.
 type source struct {
@@ -84,13 +94,18 @@ type fileParser struct {
 	global   section
 	current  *section // nil in [global], and before the first section
 	inGlobal bool
-	foreign  bool              // the section's engine is none that works on files: its own options are not looked at
-	names    map[string]string // of files, by what the job file calls them
-	within   string            // "included.fio:3: " while an included file is read
-	line     int               // of the job file itself
-	deep     int               // of files that include each other
-	included int
-	mistakes problem.List
+	foreign  bool // the section's engine is none that works on files: its own options are not looked at
+	// globalForeign is foreign of [global], which holds for sections that name no engine.
+	globalForeign bool
+	names         map[string]string // of files, by what the job file calls them
+	within        string            // "included.fio:3: " while an included file is read
+	line          int               // of the job file itself
+	deep          int               // of files that include each other
+	included      int
+	mistakes      problem.List
+	noted         map[string]bool // texts of notes
+	taken         map[string]bool // names that files have
+	next          map[string]int  // number that the next file of a name gets
 }
 
 func (p *fileParser) mistake(line int, what, remedy string) {
@@ -98,23 +113,33 @@ func (p *fileParser) mistake(line int, what, remedy string) {
 }
 
 // note records that a line's option was left out.
-func (p *fileParser) note(line int, what, why string) {
-	text := fmt.Sprintf("%s:%d: %s%s: %s", p.name, line, p.within, what, why)
-	if !slices.Contains(p.file.notes, text) {
+func (p *fileParser) note(line int, subject, why string) {
+	text := fmt.Sprintf("%s:%d: %s%s: %s", p.name, line, p.within, subject, why)
+	if !p.noted[text] {
+		p.noted[text] = true
 		p.file.notes = append(p.file.notes, text)
 	}
 }
 
-// parseJobFile parses and checks a user's job file. It returns all mistakes at
-// once, and a job file only when there are none.
+// parseJobFile parses and checks a user's job file. It returns all mistakes at once, up to mostMistakes, and a job file
+// only when there are none. No mistake repeats a line that is no option: an experiment of another user's may name any
+// file that its reader can read.
 func parseJobFile(from source) (*jobFile, problem.List) {
-	p := &fileParser{source: from, names: map[string]string{}}
+	if at := template.FindIndex(from.text); at != nil {
+		var unrendered problem.List
+		unrendered.InLine(lineAt(from.text, at[0]), "this is a template, with {{ }} or {% %}",
+			"render it first, and take the file that this makes")
+		return nil, unrendered
+	}
+	p := &fileParser{source: from, names: map[string]string{}, noted: map[string]bool{}, taken: map[string]bool{},
+		next: map[string]int{}}
 	p.read(from.text)
 	p.close()
 	if len(p.file.jobs) == 0 && len(p.mistakes) == 0 {
 		p.mistake(max(p.line, 1), "no job: the file has no section but [global]", "add a section such as [randread]")
 	}
 	p.order()
+	p.startTogether()
 	for _, j := range p.file.jobs {
 		newPlan(j, p.mistake)
 	}
@@ -133,6 +158,9 @@ func (p *fileParser) read(text []byte) {
 	}
 	included, number := p.within, 0
 	for raw := range bytes.Lines(text) {
+		if len(p.mistakes) >= mostMistakes {
+			break
+		}
 		number++
 		if p.deep == 0 {
 			p.line = number
@@ -178,7 +206,7 @@ func (p *fileParser) include(name string) {
 		return
 	case p.open == nil || path.IsAbs(name) || slices.Contains(strings.Split(name, "/"), ".."):
 		p.mistake(p.line, fmt.Sprintf("include %q leaves the folder of the experiment", name),
-			"put the file beside the job file, and write its name alone")
+			"put the file into the directory of the job file, and write its name alone")
 		return
 	}
 	text, err := p.open(path.Join(path.Dir(p.name), name))
@@ -197,17 +225,19 @@ func (p *fileParser) include(name string) {
 
 // openSection starts a section.
 func (p *fileParser) openSection(line string) {
-	p.current, p.inGlobal, p.foreign = nil, false, false
+	p.current, p.inGlobal, p.foreign = nil, false, p.globalForeign
 	title, _, closed := strings.Cut(line[1:], "]")
 	switch {
 	case !closed || title == "":
-		p.mistake(p.line, fmt.Sprintf("section %s", line), "write [name] on a line of its own")
+		p.mistake(p.line, "a section without a name, or without ]", "write [name] on a separate line")
 		title = "?" // as if it were a job, so that its options are checked too
 	case strings.HasPrefix(title, "global"): // to fio, every name that begins so
 		p.inGlobal = true
 		return
 	case len(p.file.jobs) == maxSections:
 		p.mistake(p.line, fmt.Sprintf("more than %d jobs", maxSections), "write numjobs for jobs that are the same")
+		p.inGlobal = true // so that their options are checked, too
+		return
 	}
 	name := strings.Trim(title, " ")
 	if !sectionName.MatchString(name) || strings.Contains(name, "..") {
@@ -239,25 +269,35 @@ func (p *fileParser) option(line string) {
 	key, value, assigned := strings.Cut(line, "=")
 	key, value = strings.TrimRight(key, " \t"), strings.Trim(value, " \t")
 	if strings.Contains(key, "$") {
+		if strings.Contains(variable.ReplaceAllString(key, ""), "$") {
+			p.mistake(p.line, "a $ in the name of an option", "write the name")
+			return
+		}
 		var ok bool
 		if line, ok = p.substitute(line); !ok || line == "" {
 			return
 		}
 		key, value, assigned = strings.Cut(line, "=")
 	}
+	r, known := rules[key]
 	if p.current == nil && !p.inGlobal {
+		if !known {
+			key = "a line"
+		}
 		p.mistake(p.line, key+" stands before the first section", "begin with [global]")
 		return
 	}
-	r, known := rules[key]
 	if !known {
 		if !p.foreign {
 			p.unknown(key)
 		}
 		return
 	}
-	if key == "filename" || key == "wait_for" {
+	switch key {
+	case "filename", "wait_for":
 		r.fate = runs // under names of ours
+	case "startdelay":
+		r.fate = runs // startTogether looks at those of all jobs
 	}
 	fate := r.fateOf(value)
 	if !assigned {
@@ -295,6 +335,14 @@ func (p *fileParser) option(line string) {
 	}
 	if key == "filename" {
 		value = p.plainNames(value)
+		if was, _ := p.section().find(key); strings.Count(was.value+value, ":") >= maxFiles {
+			p.mistake(p.line, fmt.Sprintf("more than %d files of one job", maxFiles), "write nrfiles for equal files")
+			return
+		}
+	}
+	if first, ok := engineAliases[value]; ok && key == "ioengine" {
+		p.note(p.line, "ioengine="+value, "it runs as "+first+", as fio takes it")
+		value = first
 	}
 	if !p.checkValue(key, value) {
 		return
@@ -302,14 +350,16 @@ func (p *fileParser) option(line string) {
 	p.set(setting{key, value, assigned, p.line})
 }
 
-// set adds a setting to the current section.
-func (p *fileParser) set(o setting) {
+// section returns the one that is read.
+func (p *fileParser) section() *section {
 	if p.current != nil {
-		p.current.set(o)
-	} else {
-		p.global.set(o)
+		return p.current
 	}
+	return &p.global
 }
+
+// set adds a setting to the current section.
+func (p *fileParser) set(o setting) { p.section().set(o) }
 
 // substitute replaces variables by their values.
 func (p *fileParser) substitute(text string) (string, bool) {
@@ -321,10 +371,10 @@ func (p *fileParser) substitute(text string) (string, bool) {
 		case !given:
 			ok = false
 			p.mistake(p.line, v+" has no value here: fio would take it from the environment, and the workload would differ "+
-				"from host to host", fmt.Sprintf("write env: {%s: VALUE} beside file", name))
+				"from host to host", fmt.Sprintf("write env: {%s: VALUE} next to file", name))
 		case !plainValue.MatchString(value):
 			ok = false
-			p.mistake(p.line, fmt.Sprintf("%s stands for %q", v, value),
+			p.mistake(p.line, fmt.Sprintf("%s means %q", v, value),
 				"a value has letters, digits and _ . : , / % + - only")
 		}
 		return value
@@ -337,12 +387,14 @@ func (p *fileParser) substitute(text string) (string, bool) {
 	return text, ok
 }
 
+// unknown adds the mistake for a line that is no known option. Its name is repeated only where it looks like one.
 func (p *fileParser) unknown(key string) {
-	remedy := "leave it out: plimsoll runs only what is known to stay on the stack"
-	if c := suggest.Closest(key, optionNames()); c != "" {
-		remedy = fmt.Sprintf("did you mean %q? otherwise %s", c, remedy)
+	const leaveOut = "leave it out: plimsoll runs only what is known to stay on the stack"
+	if near := suggest.Closest(key, optionNames()); near != "" {
+		p.mistake(p.line, fmt.Sprintf("unknown option %q", key), fmt.Sprintf("did you mean %q? otherwise %s", near, leaveOut))
+		return
 	}
-	p.mistake(p.line, fmt.Sprintf("unknown option %q", key), remedy)
+	p.mistake(p.line, "no option that is known", leaveOut)
 }
 
 // plainNames returns names in the directory of the stack for the files that an option names, separated by colons as
@@ -360,10 +412,11 @@ func (p *fileParser) plainNames(value string) string {
 				name = "file"
 			}
 			first := name
-			for i := 2; slices.Contains(p.usedNames(), name); i++ {
-				name = first + "-" + strconv.Itoa(i)
+			for p.taken[name] {
+				p.next[first]++
+				name = first + "-" + strconv.Itoa(p.next[first]+1)
 			}
-			p.names[part] = name
+			p.names[part], p.taken[name] = name, true
 		}
 		if name != part {
 			p.note(p.line, "filename="+part, "the stack is the target: there it is "+name+", or the device")
@@ -373,26 +426,18 @@ func (p *fileParser) plainNames(value string) string {
 	return strings.Join(names, ":")
 }
 
-// usedNames returns the names that files have already.
-func (p *fileParser) usedNames() (all []string) {
-	for _, name := range p.names {
-		all = append(all, name)
-	}
-	return all
-}
-
 // checkValue reports whether the option may have this value, and adds a problem if not.
 func (p *fileParser) checkValue(key, value string) bool {
 	before := len(p.mistakes)
 	switch key {
 	case "ioengine":
-		if !slices.Contains(fileEngines, value) {
-			p.foreign = true
-			remedy := "write one of " + strings.Join(fileEngines, ", ")
-			if suggest.Closest(value, fileEngines) != "" {
-				remedy = suggest.DidYouMean(value, fileEngines)
-			}
-			p.mistake(p.line, fmt.Sprintf("ioengine %q does no I/O on the stack's files, or is not known", value), remedy)
+		p.foreign = !slices.Contains(fileEngines, value)
+		if p.foreign {
+			why, remedy := notOnFiles(value)
+			p.mistake(p.line, fmt.Sprintf("ioengine %q %s", value, why), remedy)
+		}
+		if p.inGlobal {
+			p.globalForeign = p.foreign
 		}
 	case "rw":
 		pattern, _, _ := strings.Cut(value, ":")
@@ -420,7 +465,7 @@ func (p *fileParser) checkValue(key, value string) bool {
 	return len(p.mistakes) == before
 }
 
-// order puts jobs into phases: with stonewall a job waits for all before it, with wait_for for one of them.
+// order puts jobs into phases: with stonewall a job waits for all jobs before it, with wait_for for one job.
 func (p *fileParser) order() {
 	phase := 0
 	for i := range p.file.jobs {
@@ -431,12 +476,12 @@ func (p *fileParser) order() {
 		}
 		j.phase = phase
 		if w, ok := j.find("wait_for"); ok {
-			at := slices.IndexFunc(p.file.jobs[:i], func(k section) bool { return k.name == w.value })
-			if at < 0 {
+			index := slices.IndexFunc(p.file.jobs[:i], func(k section) bool { return k.name == w.value })
+			if index < 0 {
 				p.mistake(w.line, fmt.Sprintf("wait_for=%s: no job above [%s] has that name", w.value, j.name), "")
 				continue
 			}
-			j.phase = max(j.phase, p.file.jobs[at].phase+1)
+			j.phase = max(j.phase, p.file.jobs[index].phase+1)
 		}
 	}
 }
@@ -447,4 +492,39 @@ func (p *fileParser) last(before int) (phase int) {
 		phase = max(phase, j.phase)
 	}
 	return phase
+}
+
+// startTogether leaves out delays that all jobs of a phase have alike, and reports others.
+func (p *fileParser) startTogether() {
+	delays := map[int]map[string]bool{}
+	for _, j := range p.file.jobs {
+		if delays[j.phase] == nil {
+			delays[j.phase] = map[string]bool{}
+		}
+		delays[j.phase][startDelay(j)] = true
+	}
+	for i := range p.file.jobs {
+		j := &p.file.jobs[i]
+		delay, ok := j.find("startdelay")
+		if !ok {
+			continue
+		}
+		r := rules["startdelay"]
+		switch _, err := fioDuration(delay.value); {
+		case err != nil || len(delays[j.phase]) > 1 && startDelay(*j) != startDelay(section{}):
+			p.mistake(delay.line, fmt.Sprintf("option %q is refused: it %s", "startdelay="+delay.value, r.why), r.do)
+		case startDelay(*j) != startDelay(section{}):
+			p.note(delay.line, "startdelay="+delay.value, "left out: all jobs that run together wait as long")
+		}
+		j.settings = slices.DeleteFunc(j.settings, func(o setting) bool { return o.key == delay.key })
+	}
+}
+
+// startDelay returns the time after which a job starts: one text for one time.
+func startDelay(j section) string {
+	delay, _ := j.find("startdelay")
+	if d, err := fioDuration(cmp.Or(delay.value, "0")); err == nil {
+		return d.String()
+	}
+	return delay.value
 }

@@ -33,8 +33,8 @@ func run(t *testing.T, step *workload.Step) (map[string][]byte, workload.Exit) {
 	if cmd.Dir == "" {
 		cmd.Dir = scratch
 	}
-	said, err := cmd.CombinedOutput()
-	exit := workload.Exit{Stderr: string(said)}
+	printed, err := cmd.CombinedOutput()
+	exit := workload.Exit{Stderr: string(printed)}
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
 		exit.Code = failed.ExitCode()
@@ -230,13 +230,13 @@ func TestFioSizesAreFios(t *testing.T) {
 		t.Skip("fio is not installed: apt-get install fio")
 	}
 	for _, text := range []string{"8k", "8K", "8kb", "8KB", "8ki", "8192", "1m", "1M", "1mb"} {
-		said, err := exec.Command("fio", "--name=x", "--ioengine=null", "--filename=none", "--rw=read", "--bs=4096",
+		printed, err := exec.Command("fio", "--name=x", "--ioengine=null", "--filename=none", "--rw=read", "--bs=4096",
 			"--output-format=json", "--size="+text).Output()
 		if err != nil {
-			t.Fatalf("%v: %s", err, said)
+			t.Fatalf("%v: %s", err, printed)
 		}
 		var o output
-		o, err = decodeOutput(said)
+		o, err = decodeOutput(printed)
 		if err != nil {
 			t.Fatal(err)
 		}

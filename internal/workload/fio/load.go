@@ -4,8 +4,6 @@ import (
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
-
-	"plimsoll/internal/workload"
 )
 
 // Load describes a workload's load, as far as conclusions about published results depend on it.
@@ -27,7 +25,7 @@ func (l Load) InFlight() int { return l.Jobs * l.Depth }
 func LoadOf(declared string) (l Load, ok bool) {
 	var doc yaml.Node
 	if yaml.Unmarshal([]byte(declared), &doc) == nil && len(doc.Content) == 1 && doc.Content[0].Kind == yaml.MappingNode {
-		return loadOfOptions(workload.WithUnits(doc.Content[0]))
+		return loadOfOptions(doc.Content[0])
 	}
 	return loadOfJobFile([]byte(declared))
 }
@@ -38,7 +36,7 @@ func Buffered(declared string) bool {
 	var doc yaml.Node
 	if yaml.Unmarshal([]byte(declared), &doc) == nil && len(doc.Content) == 1 && doc.Content[0].Kind == yaml.MappingNode {
 		d := decoder{p: defaults()}
-		d.read(workload.WithUnits(doc.Content[0]))
+		d.read(doc.Content[0])
 		return d.Good["rw"] && !d.p.Direct
 	}
 	l, ok := loadOfJobFile([]byte(declared))
@@ -59,6 +57,11 @@ func loadOfJobFile(text []byte) (Load, bool) {
 	w, mistakes := newUserFile(source{text: text})
 	if len(mistakes) > 0 || len(w.plans) != 1 {
 		return Load{}, false
+	}
+	for _, key := range paceOptions {
+		if o, ok := w.jobs[0].find(key); ok && o.value != "0" {
+			return Load{}, false
+		}
 	}
 	p := w.plans[0]
 	block, errBlock := fioSize(p.blockSize)

@@ -10,8 +10,8 @@ func TestLoadOf(t *testing.T) {
 	}{
 		{"{rw: randread, bs: 4KiB, jobs: 2, iodepth: 16, size: 256MiB, engine: libaio, direct: true}\n",
 			Load{"randread", 4096, 2, 16, true}, true},
-		{"{rw: read, size: 1GiB, runtime: 5, ramp: 1}", Load{"read", 4096, 1, 1, true}, true}, // seconds, of older versions
-		{"{rw: read, size: 1GiB, thinktime: 1}", Load{}, false},
+		{"{rw: read, size: 1GiB, runtime: 5s, ramp: 1s}", Load{"read", 4096, 1, 1, true}, true},
+		{"{rw: read, size: 1GiB, thinktime: 1s}", Load{}, false},
 		{"rw: write\nbs: 131072\n", Load{"write", 131072, 1, 1, true}, true},
 		{"{rw: randread, jobs: 8, iodepth: 4, engine: psync, direct: false}", Load{"randread", 4096, 8, 1, false}, true},
 		{"[global]\nrw=randwrite\nsize=1g\nioengine=libaio\ndirect=1\n[a]\nbs=4k\niodepth=32\nnumjobs=16\n",

@@ -1,9 +1,12 @@
 package fio
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
+
+	"plimsoll/internal/problem/suggest"
 )
 
 // A job file may have any option of fio. What becomes of each stands in one table: it runs as it is, it is replaced by
@@ -60,6 +63,7 @@ var groups = []group{
 	dedupe_percentage dedupe_mode dedupe_working_set_percentage dedupe_global
 	percentile_list significant_figures block_error_percentiles disk_util error_dump
 	hipri hipri_percentage cmdprio_percentage cmdprio_class cmdprio_hint cmdprio cmdprio_bssplit fixedbufs registerfiles
+	sprandom spr_num_regions spr_op spr_cs
 	sqthread_poll sqthread_poll_cpu nonvectored uncached nowait force_async userspace_reap thp`, rule{}},
 
 	// Order of jobs: phases are workloads of their own.
@@ -88,11 +92,14 @@ var groups = []group{
 	{"verify_state_load verify_state_save verify_async verify_async_cpus verify_fatal " +
 		"verify_dump verify_backlog verify_backlog_batch verify_interval verify_offset verify_pattern " +
 		"verify_pattern_interval verify_header_seed verify_write_sequence", rule{fate: ignored}}, // without verify
-	{"zonesize zonecapacity zonerange zoneskip read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits " +
-		"zone_reset_threshold zone_reset_frequency recover_zbd_write_error", rule{fate: ignored}}, // without zonemode
+	{"read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold zone_reset_frequency " +
+		"recover_zbd_write_error", rule{fate: ignored}}, // without zonemode
+	// Before fio 3.9 these made a job stride; later ones refuse them without zonemode.
+	{"zonesize zonecapacity zonerange zoneskip", rule{fate: refused, harmless: words("0"),
+		why: "strides over the device, or needs a zoned one", do: "leave it out"}},
 
 	{"exec_prerun exec_postrun", rule{fate: refused, why: "runs a program on the host",
-		do: "leave it out; what has to be done before is for the shell that calls plimsoll"}},
+		do: "leave it out, and run it before plimsoll"}},
 	{"ioscheduler", rule{fate: refused, why: "changes the host's I/O scheduler for everybody",
 		do: "leave it out, and write scheduler:NAME into the stack"}},
 	{"cgroup cgroup_weight cgroup_nodelete uid gid", rule{fate: refused, why: "changes who the job runs as",
@@ -133,13 +140,13 @@ var groups = []group{
 
 // rules maps each option to its rule.
 var rules = func() map[string]rule {
-	all := map[string]rule{}
+	table := map[string]rule{}
 	for _, g := range groups {
 		for _, name := range words(g.names) {
-			all[name] = g.rule
+			table[name] = g.rule
 		}
 	}
-	return all
+	return table
 }()
 
 // fateOf returns the treatment of an option with a value.
@@ -152,16 +159,48 @@ func (r rule) fateOf(value string) fate {
 
 // optionNames are all options of the table, sorted.
 func optionNames() []string {
-	var all []string
+	var names []string
 	for name := range rules {
-		all = append(all, name)
+		names = append(names, name)
 	}
-	slices.Sort(all)
-	return all
+	slices.Sort(names)
+	return names
 }
 
 // fileEngines do their I/O on the files that the job names.
 var fileEngines = []string{"libaio", "io_uring", "psync", "sync", "vsync", "pvsync", "pvsync2", "posixaio", "mmap"}
+
+// otherEngines are the other engines of fio's HOWTO and releases, by what they do instead.
+var otherEngines = []struct{ names, why, do string }{
+	{"null cpuio cpp_null page_fault", "transfers no data to or from storage", ""},
+	{"filecreate filestat filedelete dircreate dirstat dirdelete falloc ftruncate e4defrag",
+		"changes or asks for names and sizes of files, and transfers no data",
+		"the workload metadata measures names and inodes: docs/reference/workload-metadata.md"},
+	{"net netsplice rdma librpma_apm_server librpma_apm_client librpma_gpspm_server librpma_gpspm_client",
+		"transfers data over a network, and to no storage", ""},
+	{"http nfs rbd rados gfapi gfapi_async libhdfs libiscsi nbd dfs daos ime_psync ime_psyncv ime_aio",
+		"reaches a server through a library, past the stack", ""},
+	{"io_uring_cmd sg libzbc libblkio xnvme mtd", "sends commands to a device past the block layer, and so past the stack",
+		""},
+	{"dev-dax libpmem pmemblk libcufile libhipfile", "needs persistent memory or a GPU, which no stack has", ""},
+	{"exec external", "runs a program, or loads one into fio", ""},
+	{"solarisaio windowsaio", "belongs to another operating system", ""},
+}
+
+// notOnFiles returns why an engine is refused, and what to do.
+func notOnFiles(engine string) (why, remedy string) {
+	remedy = "write one of " + strings.Join(fileEngines, ", ")
+	engine, _, _ = strings.Cut(engine, ":")
+	for _, other := range otherEngines {
+		if slices.Contains(words(other.names), engine) {
+			return other.why, cmp.Or(other.do, remedy)
+		}
+	}
+	if suggest.Closest(engine, fileEngines) != "" {
+		remedy = suggest.DidYouMean(engine, fileEngines)
+	}
+	return "is none that is known to do its I/O on the stack's files", remedy
+}
 
 // filePatterns are values of rw; fio takes readwrite for rw.
 var filePatterns = []string{"read", "write", "randread", "randwrite", "rw", "readwrite", "randrw"}
@@ -171,6 +210,9 @@ var aliases = map[string]string{
 	"readwrite": "rw", "blocksize": "bs", "timeout": "runtime", "fileoffset": "offset",
 	"io_limit": "io_size", "threads": "thread", "nr_files": "nrfiles", "wait_for_previous": "stonewall", "iomem": "mem",
 }
+
+// engineAliases maps other names of engines to those that fio takes them for.
+var engineAliases = map[string]string{"aio": "libaio", "linuxaio": "libaio"}
 
 // decimalUnit matches sizes that fio reads as decimal although their unit is binary.
 var decimalUnit = regexp.MustCompile(`(?i)\b([0-9]+[kmgtp])ib\b`)

@@ -64,7 +64,7 @@ var options = field.Table[Params]{
 	field.Of("rate", "requests per second of all jobs together, due at random times whether or not those before are "+
 		"done (an open loop, by fio's rate_iops and rate_process=poisson); a multiple of jobs. Without it each job keeps "+
 		"iodepth requests in flight", field.Rate(1, 1e6).Like("20k"), func(p *Params) *float64 { return &p.Rate }),
-	field.Of("fsync", "writes of a job after which it calls fsync, which is an operation of its own; never unless given",
+	field.Of("fsync", "number of writes after which a job calls fsync, which counts as an operation; never unless given",
 		field.Count(1, 1_000_000), func(p *Params) *int { return &p.Fsync }),
 	field.Of("fdatasync", "the same with fdatasync, which leaves out metadata that no read needs",
 		field.Count(1, 1_000_000), func(p *Params) *int { return &p.Fdatasync }),
@@ -131,8 +131,8 @@ func synchronous(engine string) bool { return engine == "psync" || engine == "pv
 
 // sync is an option by which a job makes its writes durable.
 type sync struct {
-	key   string
-	every int // writes; 0 for never
+	key      string
+	interval int // writes; 0 for never
 }
 
 // syncs returns the options by which a job makes its writes durable, whether they are given or not.
@@ -153,10 +153,10 @@ func (p Params) summary() string {
 		text += fmt.Sprintf(", %v/s poisson", p.Rate)
 	}
 	for _, s := range p.syncs() {
-		if s.every == 1 {
+		if s.interval == 1 {
 			text += ", " + s.key + " after each write"
-		} else if s.every > 1 {
-			text += fmt.Sprintf(", %s after every %d writes", s.key, s.every)
+		} else if s.interval > 1 {
+			text += fmt.Sprintf(", %s after every %d writes", s.key, s.interval)
 		}
 	}
 	if p.ThinkTime > 0 {

@@ -59,7 +59,7 @@ func OpenOf(declared string) (o OpenLoad, ok bool) {
 		return o, false
 	}
 	d := decoder{p: defaults()}
-	d.read(workload.WithUnits(doc.Content[0]))
+	d.read(doc.Content[0])
 	if !d.Good["rw"] || len(d.Problems) > 0 || d.p.Rate == 0 {
 		return o, false
 	}

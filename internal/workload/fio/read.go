@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"plimsoll/internal/host/version"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/hist"
@@ -80,6 +81,13 @@ type job struct {
 	UserCPU   float64         `json:"usr_cpu"`     // per cent
 	SystemCPU float64         `json:"sys_cpu"`     // per cent
 	Errors    uint64          `json:"total_err"`   // only with continue_on_error
+	Steady    *steadyState    `json:"steadystate"` // of a job that was to end when it is steady
+}
+
+// steadyState is fio's own verdict.
+type steadyState struct {
+	Criterion string `json:"ss"` // "iops:20%"
+	Attained  int    `json:"attained"`
 }
 
 type direction struct {
@@ -111,19 +119,19 @@ type latency struct {
 // read turns the outputs of a step into a measurement. The outputs of Prepare
 // and of warming the page cache give an empty one, or an error.
 func (r reader) read(outputs map[string][]byte, exit workload.Exit) (result.Measurement, error) {
-	what, text, measured := "fio", outputs[outputName], true
+	stepName, text, measured := "fio", outputs[outputName], true
 	if _, driven := outputs[outputName]; !driven {
-		for _, step := range []struct{ output, what string }{
+		for _, step := range []struct{ output, name string }{
 			{layoutOutput, "fio, laying out its file"}, {warmOutput, "fio, reading its file into the page cache"},
 		} {
-			if said, ok := outputs[step.output]; ok {
-				what, text, measured = step.what, said, false
+			if printed, ok := outputs[step.output]; ok {
+				stepName, text, measured = step.name, printed, false
 			}
 		}
 	}
 	m, problem := r.measure(text, exit, measured)
 	if problem != nil {
-		problem.What = what
+		problem.What = stepName
 		return result.Measurement{}, problem
 	}
 	return m, nil
@@ -131,58 +139,59 @@ func (r reader) read(outputs map[string][]byte, exit workload.Exit) (result.Meas
 
 // measure returns the measurement, or an error without its What.
 func (r reader) measure(text []byte, exit workload.Exit, measured bool) (result.Measurement, *problem.Problem) {
-	var none result.Measurement
+	var empty result.Measurement
 	if err := killedReason(exit); err != nil {
-		return none, err
+		return empty, err
 	}
 	notes, document := split(text)
 	if document == nil {
-		return none, r.noOutput(notes, exit)
+		return empty, r.noOutput(notes, exit)
 	}
 	out, err := decodeOutput(document)
 	if err != nil {
-		return none,
+		return empty,
 			failure("", fmt.Sprintf("its output is cut short or damaged: %v; it exited with code %d", err, exit.Code),
 				"see whether the disk that holds the run directory is full, and run the trial again")
 	}
-	version, err := ParseVersion(out.Version)
+	written, err := version.ParseFio(out.Version)
 	if err != nil {
-		return none, failure("", err.Error(), "install fio "+MinVersion.String()+" or newer")
+		return empty, failure("", err.Error(), "install fio "+version.OldestFio.String()+" or newer")
 	}
-	if version.Less(MinVersion) {
-		return none,
-			failure("", fmt.Sprintf("fio %s is too old: histograms of all three latencies came with %s", version, MinVersion),
-				"install fio "+MinVersion.String()+" or newer")
+	if !written.AtLeast(version.OldestFio) {
+		return empty,
+			failure("", fmt.Sprintf("fio %s is too old: histograms of all three latencies came with %s", written,
+				version.OldestFio),
+				"install fio "+version.OldestFio.String()+" or newer")
 	}
 	for _, j := range out.Jobs {
 		if j.Error != 0 {
-			return none, r.errno(j, notes)
+			return empty, r.errno(j, notes)
 		}
 		if j.Errors != 0 {
-			return none,
+			return empty,
 				failure("", fmt.Sprintf("job %q had %d failed I/Os", j.Name, j.Errors),
 					"see the trial's artifacts; a stack that fails I/Os has no speed")
 		}
 	}
 	if exit.Code != 0 {
-		return none, r.exited(notes, exit)
+		return empty, r.exited(notes, exit)
 	}
 	if len(out.Jobs) == 0 {
-		return none, failure("", "its output has no jobs", "see the trial's artifacts, and report this")
+		return empty, failure("", "its output has no jobs", "see the trial's artifacts, and report this")
 	}
 	if !measured {
-		return none, nil
+		return empty, nil
 	}
 	m, failed := merge(out.Jobs, mergeHistograms)
 	if failed != nil {
-		return none, failed
+		return empty, failed
 	}
 	for _, d := range []struct {
 		name string
 		result.Operation
 	}{{"reads", m.Operation(result.Read)}, {"writes", m.Operation(result.Write)}} {
 		if d.Count > 0 && d.Latency[result.Total].Count == 0 {
-			return none,
+			return empty,
 				failure("", "it reported no latencies of its "+d.name, "leave gtod_reduce and disable_lat out of the job file")
 		}
 	}
@@ -195,18 +204,17 @@ func decodeOutput(document []byte) (out output, err error) {
 	return out, err
 }
 
-// split separates the lines of plain text that fio prints first from the JSON
-// document, which is nil when there is none.
+// split separates the lines of plain text that fio prints first from the JSON document, which is nil if there is none.
 func split(text []byte) (notes string, document []byte) {
-	for at := 0; at < len(text); {
-		if text[at] == '{' {
-			return string(text[:at]), text[at:]
+	for offset := 0; offset < len(text); {
+		if text[offset] == '{' {
+			return string(text[:offset]), text[offset:]
 		}
-		end := bytes.IndexByte(text[at:], '\n')
+		end := bytes.IndexByte(text[offset:], '\n')
 		if end < 0 {
 			break
 		}
-		at += end + 1
+		offset += end + 1
 	}
 	return string(text), nil
 }
@@ -325,17 +333,17 @@ func mergeSyncs(jobs []job, seconds float64, latencies combine) (result.Operatio
 }
 
 // mergeHistograms merges distributions that all have histograms.
-func mergeHistograms(what, _ string, parts []latency) (hist.Histogram, *problem.Problem) {
-	all := make([]hist.Histogram, len(parts))
+func mergeHistograms(subject, _ string, parts []latency) (hist.Histogram, *problem.Problem) {
+	histograms := make([]hist.Histogram, len(parts))
 	for i, p := range parts {
 		var err *problem.Problem
-		if all[i], err = p.latency(what); err != nil {
+		if histograms[i], err = p.latency(subject); err != nil {
 			return hist.Histogram{}, err
 		}
 	}
-	merged := hist.Merge(all...)
+	merged := hist.Merge(histograms...)
 	if math.IsInf(merged.MeanNS, 0) || !addsUp(merged) {
-		return merged, implausible("latencies of " + what)
+		return merged, implausible("latencies of " + subject)
 	}
 	return merged, nil
 }
@@ -382,11 +390,11 @@ func implausible(what string) *problem.Problem {
 
 // summarize returns fio's first complaints on one line or, without any, its first lines.
 func summarize(texts ...string) string {
-	var complaints, others []string
+	var complaints, otherLines []string
 	for _, text := range texts {
 		for line := range strings.Lines(text) {
 			line = strings.TrimSpace(strings.ToValidUTF8(line, "?"))
-			to := &others
+			to := &otherLines
 			if strings.HasPrefix(line, "fio:") || strings.HasPrefix(line, "Bad option") {
 				to = &complaints
 			}
@@ -396,7 +404,7 @@ func summarize(texts ...string) string {
 		}
 	}
 	if len(complaints) == 0 {
-		complaints = others
+		complaints = otherLines
 	}
 	return strings.Join(complaints[:min(len(complaints), 3)], "; ")
 }

@@ -59,17 +59,17 @@ func TestFsyncIsAnOperation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said struct {
+	var printed struct {
 		Jobs []struct {
 			Sync struct {
 				Lat saidLatency `json:"lat_ns"`
 			} `json:"sync"`
 		} `json:"jobs"`
 	}
-	if err := json.Unmarshal(text, &said); err != nil {
+	if err := json.Unmarshal(text, &printed); err != nil {
 		t.Fatal(err)
 	}
-	want := said.Jobs[0].Sync.Lat
+	want := printed.Jobs[0].Sync.Lat
 	o := m.Operation(result.Fsync)
 	total := o.Latency[result.Total]
 	p99, _ := hist.Percentile(total.Bins, 99)
@@ -344,41 +344,6 @@ func TestReadOfLayout(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "fio, laying out its file: ") ||
 		!strings.Contains(err.Error(), "larger size") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestParseVersion(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want Version
-		ok   bool
-	}{
-		{"fio-3.33", Version{3, 33}, true},
-		{"fio-3.33\n", Version{3, 33}, true},
-		{"fio-3.35-139-gc5d8", Version{3, 35}, true},
-		{"fio-2.2.10", Version{2, 2}, true},
-		{"fio-3.18-dirty", Version{3, 18}, true},
-		{"fio-10.0", Version{10, 0}, true},
-		{"fio 3.33", Version{}, false},
-		{"fio-", Version{}, false},
-		{"fio-3", Version{}, false},
-		{"fio-3.x", Version{}, false},
-		{"fio--3.4", Version{}, false},
-		{"", Version{}, false},
-	} {
-		got, err := ParseVersion(c.text)
-		if got != c.want || (err == nil) != c.ok {
-			t.Errorf("ParseVersion(%q) = %v, %v", c.text, got, err)
-		}
-	}
-	for _, c := range []struct {
-		a, b Version
-		less bool
-	}{{Version{3, 17}, MinVersion, true}, {MinVersion, MinVersion, false}, {Version{2, 99}, MinVersion, true},
-		{Version{4, 0}, MinVersion, false}} {
-		if c.a.Less(c.b) != c.less {
-			t.Errorf("%v < %v is not %v", c.a, c.b, c.less)
-		}
 	}
 }
 

@@ -66,6 +66,13 @@ func (pl plan) span(whole int64) int64 {
 	return add(pl.size.bytesOf(whole), add(pl.offset.bytesOf(whole), multiply(pl.step.bytesOf(whole), pl.jobs-1)))
 }
 
+// ofFile returns the bytes of each file that a job names: its size is divided among them, and its offset is in each.
+func (pl plan) ofFile(whole int64) int64 {
+	files := int64(strings.Count(pl.filename, ":") + 1)
+	all := pl.size.bytesOf(whole)
+	return add(pl.span(whole)-all, all/files+min(all%files, 1))
+}
+
 // newUserFile parses a job file, and returns all its mistakes at once.
 func newUserFile(from source) (*userFile, problem.List) {
 	file, mistakes := parseJobFile(from)
@@ -134,6 +141,9 @@ func newPlan(j section, report func(line int, what, remedy string)) plan {
 	size, sized := s.bytes("size")
 	fileSize, fileSized := s.bytes("filesize")
 	files := s.number("nrfiles", 1, 1<<20)
+	if pl.filename != "" {
+		files = int64(strings.Count(pl.filename, ":") + 1)
+	}
 	pl.size = size
 	pl.size.bytes = max(size.bytes, multiply(fileSize.bytes, files))
 	if !sized && !fileSized {
@@ -311,7 +321,9 @@ func (w *userFile) needs(whole int64) int64 {
 		if pl.filename == "" {
 			need = add(need, multiply(pl.span(whole), pl.jobs))
 		} else {
-			shared[pl.filename] = max(shared[pl.filename], pl.span(whole))
+			for _, name := range strings.Split(pl.filename, ":") {
+				shared[name] = max(shared[name], pl.ofFile(whole))
+			}
 		}
 	}
 	for _, bytes := range shared {

@@ -67,7 +67,7 @@ func TestWatchDoesNotMindHowItIsFed(t *testing.T) {
 		if len(rates) < 3 {
 			t.Fatalf("%s: rates %v", name, rates)
 		}
-		all, err := whole.Read(exit, 0)
+		total, err := whole.Read(exit, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestWatchDoesNotMindHowItIsFed(t *testing.T) {
 			if !bytes.Equal(w.Final(), whole.Final()) {
 				t.Fatal("another final output")
 			}
-			if m, err := w.Read(exit, 0); err != nil || !reflect.DeepEqual(m, all) {
+			if m, err := w.Read(exit, 0); err != nil || !reflect.DeepEqual(m, total) {
 				t.Fatalf("%+v, %v", m, err)
 			}
 		})
@@ -164,17 +164,17 @@ func TestWatchLeavesOutTheWarmup(t *testing.T) {
 	doubled := bytes.ReplaceAll(bytes.ReplaceAll(text, []byte(`"total_ios" : 50`), []byte(`"total_ios" : 100`)),
 		[]byte(`"runtime" : 491`), []byte(`"runtime" : 991`))
 	w.Feed(doubled)
-	all := mustRead(t, doubled)
+	total := mustRead(t, doubled)
 	late, err = w.Read(workload.Exit{}, workload.WarmupUnit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := all.Since(first); !reflect.DeepEqual(late, want) {
+	if want := total.Since(first); !reflect.DeepEqual(late, want) {
 		t.Errorf("late %+v, want %+v", late, want)
 	}
-	if late.IOs() != all.IOs()-first.IOs() || late.Seconds != all.Seconds-first.Seconds {
+	if late.IOs() != total.IOs()-first.IOs() || late.Seconds != total.Seconds-first.Seconds {
 		t.Errorf("%d I/Os in %v s of %d in %v s; %d in %v s were warm-up",
-			late.IOs(), late.Seconds, all.IOs(), all.Seconds, first.IOs(), first.Seconds)
+			late.IOs(), late.Seconds, total.IOs(), total.Seconds, first.IOs(), first.Seconds)
 	}
 }
 
@@ -195,9 +195,9 @@ func TestWatchLeavesOutTheRamp(t *testing.T) {
 		}
 	}
 	w, whole := ramped(200*time.Millisecond), newWatch(sampled)
-	rates, all := w.Feed(text), whole.Feed(text)
-	if skipped := len(all) - len(rates); skipped < 2 || !slices.Equal(rates, all[skipped:]) {
-		t.Errorf("rates %v, without a ramp %v", rates, all)
+	rates, unramped := w.Feed(text), whole.Feed(text)
+	if skipped := len(unramped) - len(rates); skipped < 2 || !slices.Equal(rates, unramped[skipped:]) {
+		t.Errorf("rates %v, without a ramp %v", rates, unramped)
 	}
 	exit := workload.Exit{Code: 128, Asked: true}
 	got, err := w.Read(exit, 0)
@@ -305,7 +305,7 @@ func TestWatchRealFio(t *testing.T) {
 	if len(rates) < workload.WarmupUnit || len(rates) > 15 {
 		t.Fatalf("%d rates in 1.2 s: %v", len(rates), rates)
 	}
-	all, err := watch.Read(exit, 0)
+	total, err := watch.Read(exit, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,11 +314,11 @@ func TestWatchRealFio(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The last interval may be too short for a rate, and then is in neither.
-	if mean := average(rates); mean < 0.5*all.IOPS() || mean > 2*all.IOPS() {
-		t.Errorf("rates %v, fio says %.0f", rates, all.IOPS())
+	if mean := average(rates); mean < 0.5*total.IOPS() || mean > 2*total.IOPS() {
+		t.Errorf("rates %v, fio says %.0f", rates, total.IOPS())
 	}
-	if !(late.IOs() > 0 && late.IOs() < all.IOs() && late.Seconds < all.Seconds-0.3) {
-		t.Errorf("without warm-up %d I/Os in %v s, with it %d in %v s", late.IOs(), late.Seconds, all.IOs(), all.Seconds)
+	if !(late.IOs() > 0 && late.IOs() < total.IOs() && late.Seconds < total.Seconds-0.3) {
+		t.Errorf("without warm-up %d I/Os in %v s, with it %d in %v s", late.IOs(), late.Seconds, total.IOs(), total.Seconds)
 	}
 	if late.Operation(result.Read).Latency[result.Total].Count == 0 ||
 		late.Operation(result.Write).Latency[result.Completion].Bins.IsEmpty() {

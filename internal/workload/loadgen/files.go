@@ -17,11 +17,11 @@ import (
 	"plimsoll/internal/workload/ycsb"
 )
 
-// files are those of one thread: numbers from oldest up to before next, in a directory of its own.
+// files has the files of one thread: numbers from oldest up to before next, in the thread's own directory.
 type files struct {
 	plan         *ycsb.Files
 	dir          *os.File
-	at           int // descriptor of dir
+	fd           int // descriptor of dir
 	oldest, next int
 	content      []byte // of each
 	buffer       []byte // what is read goes there
@@ -53,7 +53,7 @@ func openFiles(plan *ycsb.Files, thread int, content []byte) (*files, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &files{plan: plan, dir: dir, at: int(dir.Fd()), content: content, buffer: make([]byte, plan.Bytes), created: -1}
+	f := &files{plan: plan, dir: dir, fd: int(dir.Fd()), content: content, buffer: make([]byte, plan.Bytes), created: -1}
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
@@ -170,9 +170,9 @@ func (f *files) do(kind string, random *rand.Rand) (bytes int, err error) {
 		err := uninterrupted(func() error { return unix.Fsync(f.created) })
 		return 0, errors.Join(err, f.finish())
 	case ycsb.Stat:
-		return 0, f.stat(f.any(random))
+		return 0, f.stat(f.randomName(random))
 	case ycsb.Open:
-		return f.read(f.any(random))
+		return f.read(f.randomName(random))
 	case ycsb.Unlink:
 		f.remove = false
 		f.oldest++
@@ -186,8 +186,8 @@ func (f *files) do(kind string, random *rand.Rand) (bytes int, err error) {
 	return len(f.content), err
 }
 
-// any is the name of a file that is there.
-func (f *files) any(random *rand.Rand) string {
+// randomName returns the name of an existing file.
+func (f *files) randomName(random *rand.Rand) string {
 	return strconv.Itoa(f.oldest + random.IntN(f.next-f.oldest))
 }
 
@@ -225,7 +225,7 @@ func (f *files) finish() error {
 
 func (f *files) open(name string, flags int) (fd int, err error) {
 	err = uninterrupted(func() (err error) {
-		fd, err = unix.Openat(f.at, name, flags|unix.O_CLOEXEC, 0o644)
+		fd, err = unix.Openat(f.fd, name, flags|unix.O_CLOEXEC, 0o644)
 		return err
 	})
 	return fd, err
@@ -233,7 +233,7 @@ func (f *files) open(name string, flags int) (fd int, err error) {
 
 func (f *files) stat(name string) error {
 	var st unix.Stat_t
-	return uninterrupted(func() error { return unix.Fstatat(f.at, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	return uninterrupted(func() error { return unix.Fstatat(f.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 }
 
 // read opens a file, reads all of it, and closes it.
@@ -257,13 +257,13 @@ func (f *files) read(name string) (bytes int, err error) {
 }
 
 func (f *files) unlink(number int) error {
-	return uninterrupted(func() error { return unix.Unlinkat(f.at, strconv.Itoa(number), 0) })
+	return uninterrupted(func() error { return unix.Unlinkat(f.fd, strconv.Itoa(number), 0) })
 }
 
 // flush writes back what the file system has in memory, and returns how long that took.
 func (f *files) flush() (seconds float64, err error) {
 	began := time.Now()
-	err = uninterrupted(func() error { return unix.Syncfs(f.at) })
+	err = uninterrupted(func() error { return unix.Syncfs(f.fd) })
 	return time.Since(began).Seconds(), err
 }
 

@@ -71,15 +71,15 @@ func sizes(t *testing.T, p *ycsb.Plan, thread int) map[string]int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]int64{}
+	byName := map[string]int64{}
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[e.Name()] = info.Size()
+		byName[e.Name()] = info.Size()
 	}
-	return all
+	return byName
 }
 
 // What the output counts is what became of the files, whose number stays; the next load goes on with them.
@@ -94,8 +94,8 @@ func TestFilesAreWhatTheOutputCounts(t *testing.T) {
 	}
 	for range 2 {
 		before := [2]int{oldest(t, p, 0), oldest(t, p, 1)}
-		all := generateFiles(t, p, ycsb.Create, ycsb.Fsync, ycsb.Stat, ycsb.Open, ycsb.Unlink)
-		created, unlinked := done(all, ycsb.Create), done(all, ycsb.Unlink)
+		total := generateFiles(t, p, ycsb.Create, ycsb.Fsync, ycsb.Stat, ycsb.Open, ycsb.Unlink)
+		created, unlinked := done(total, ycsb.Create), done(total, ycsb.Unlink)
 		gone := uint64(0)
 		for thread, was := range before {
 			gone += uint64(oldest(t, p, thread) - was)
@@ -111,10 +111,10 @@ func TestFilesAreWhatTheOutputCounts(t *testing.T) {
 		if have := uint64(len(sizes(t, p, 0)) + len(sizes(t, p, 1))); have != 25+created.Count-unlinked.Count {
 			t.Errorf("%d files after %d were created and %d unlinked", have, created.Count, unlinked.Count)
 		}
-		if created.Bytes != 5000*created.Count || done(all, ycsb.Open).Bytes != 5000*done(all, ycsb.Open).Count {
-			t.Errorf("bytes of %+v", all.Operations)
+		if created.Bytes != 5000*created.Count || done(total, ycsb.Open).Bytes != 5000*done(total, ycsb.Open).Count {
+			t.Errorf("bytes of %+v", total.Operations)
 		}
-		synced := done(all, ycsb.Fsync).Count
+		synced := done(total, ycsb.Fsync).Count
 		if synced > created.Count || synced+2 < created.Count {
 			t.Errorf("%d of %d created files were synced", synced, created.Count)
 		}

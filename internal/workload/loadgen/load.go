@@ -233,49 +233,48 @@ func (g *generator) stop() {
 	}
 }
 
-// sample writes the lines of the ramp and of all samples, until the time is over or
-// it is to stop.
+// sample writes the lines of the ramp and of all samples, until the run's time is over or the run is stopped.
 func (g *generator) sample() error {
 	ramp, end := g.run.plan.Ramp, g.run.plan.Ramp+g.run.plan.Runtime
-	at := ramp
-	if at == 0 {
-		at = g.next(0, end)
+	moment := ramp
+	if moment == 0 {
+		moment = g.next(0, end)
 	}
 	for {
-		g.sleeper.sleep(at - g.run.now())
+		g.sleeper.sleep(moment - g.run.now())
 		if g.run.stopping.Load() {
 			return nil
 		}
-		if at < end || g.run.plan.Sample > 0 {
+		if moment < end || g.run.plan.Sample > 0 {
 			l := g.line()
-			l.Ramp = at == ramp
+			l.Ramp = moment == ramp
 			err := g.write(l)
 			if err != nil {
 				return err
 			}
 		}
-		if at == end {
+		if moment == end {
 			return nil
 		}
-		at = g.next(at, end)
+		moment = g.next(moment, end)
 	}
 }
 
-// next is the end of the sample after a moment. None is much shorter than the others,
-// also where the one before ended late.
-func (g *generator) next(at, end time.Duration) time.Duration {
+// next returns the end of the sample that begins at a moment. No sample is much shorter than the others, even if
+// the one before ended late.
+func (g *generator) next(moment, end time.Duration) time.Duration {
 	sample := g.run.plan.Sample
 	if sample == 0 {
 		return end
 	}
-	at += sample
-	if late := g.run.now() + sample/2 - at; late > 0 {
-		at += (late + sample - 1) / sample * sample
+	moment += sample
+	if late := g.run.now() + sample/2 - moment; late > 0 {
+		moment += (late + sample - 1) / sample * sample
 	}
-	if end-at < sample/2 {
+	if end-moment < sample/2 {
 		return end
 	}
-	return at
+	return moment
 }
 
 // line returns what was done since the last one.
@@ -332,21 +331,21 @@ func Wait(ctx context.Context, plan *ycsb.Plan, dial Dial) (ycsb.Answered, error
 	}
 }
 
-// settings asks for options by their names; those that the server does not tell are left out.
-func settings(ctx context.Context, of client.SettingReader, names []string) (map[string]string, error) {
-	all := map[string]string{}
+// settings returns the server's settings by name. A setting that the server does not report is left out.
+func settings(ctx context.Context, server client.SettingReader, names []string) (map[string]string, error) {
+	values := map[string]string{}
 	for _, name := range names {
-		value, err := of.Setting(ctx, name)
-		var said *client.ServerError
+		value, err := server.Setting(ctx, name)
+		var refusal *client.ServerError
 		switch {
-		case errors.As(err, &said), errors.Is(err, client.ErrNotFound):
+		case errors.As(err, &refusal), errors.Is(err, client.ErrNotFound):
 		case err != nil:
 			return nil, fmt.Errorf("ask what the server has set %s to: %w", name, err)
 		default:
-			all[name] = value
+			values[name] = value
 		}
 	}
-	return all, nil
+	return values, nil
 }
 
 // answers asks for the first record.

@@ -28,16 +28,16 @@ func TestAClosedLoopCountsWhatItDid(t *testing.T) {
 		if len(lines) < 3 || !lines[0].Ramp || lines[1].Ramp || !lines[len(lines)-1].Rest {
 			t.Fatalf("%d lines: %+v", len(lines), lines)
 		}
-		all := sum(lines)
-		read := done(all, ycsb.Read)
+		total := sum(lines)
+		read := done(total, ycsb.Read)
 		if int(read.Count) != s.count || read.Count == 0 || read.Bytes != 60*read.Count || read.Errors+read.Retries != 0 {
 			t.Errorf("the database was asked %d times, and the output says %+v", s.count, read)
 		}
-		if all.Seconds < 0.24 || all.UserSeconds+all.SystemSeconds == 0 {
-			t.Errorf("%v s, %v s and %v s of CPU time", all.Seconds, all.UserSeconds, all.SystemSeconds)
+		if total.Seconds < 0.24 || total.UserSeconds+total.SystemSeconds == 0 {
+			t.Errorf("%v s, %v s and %v s of CPU time", total.Seconds, total.UserSeconds, total.SystemSeconds)
 		}
-		if s.dialled != 3 || all.End.Threads != 3 || all.End.Stopped {
-			t.Errorf("%d connections, at the end %+v", s.dialled, all.End)
+		if s.dialled != 3 || total.End.Threads != 3 || total.End.Stopped {
+			t.Errorf("%d connections, at the end %+v", s.dialled, total.End)
 		}
 	})
 }
@@ -63,23 +63,23 @@ func TestAStalledServerShowsInAnOpenLoop(t *testing.T) {
 			ns, _ := hist.Percentile(bins(done(all, ycsb.Read).Total), 99.9)
 			return float64(ns) / 1e9, all
 		}
-		open, all := percentile(func(p *ycsb.Plan) {
+		open, total := percentile(func(p *ycsb.Plan) {
 			p.Rate, p.Constant, p.Threads, p.Runtime = 500, true, 4, 4*time.Second
 		})
 		if open < 1.9 || open > 2.6 {
 			t.Errorf("the open loop shows p99.9 of %v s", open)
 		}
-		read := done(all, ycsb.Read)
-		if n := read.Count + all.End.Overdue; n < 1995 || n > 2005 { // on a busy host, the last come too late
+		read := done(total, ycsb.Read)
+		if n := read.Count + total.End.Overdue; n < 1995 || n > 2005 { // on a busy host, the last come too late
 			t.Errorf("%d operations in 4 s at 500/s", n)
 		}
 		// The server took as long over four of them; the others it was not asked.
 		if service, _ := hist.Percentile(bins(read.Service), 99); float64(service) > 0.5e9 {
 			t.Errorf("p99 of what the server took is %v ns", service)
 		}
-		closed, all := percentile(func(p *ycsb.Plan) { p.Runtime = 4 * time.Second })
-		if closed > 0.1 || done(all, ycsb.Read).Total.MaxNS < 1.9e9 {
-			t.Errorf("the closed loop shows p99.9 of %v s, at most %v ns", closed, done(all, ycsb.Read).Total.MaxNS)
+		closed, total := percentile(func(p *ycsb.Plan) { p.Runtime = 4 * time.Second })
+		if closed > 0.1 || done(total, ycsb.Read).Total.MaxNS < 1.9e9 {
+			t.Errorf("the closed loop shows p99.9 of %v s, at most %v ns", closed, done(total, ycsb.Read).Total.MaxNS)
 		}
 	})
 }
@@ -153,8 +153,8 @@ func TestErrorsAreCountedApart(t *testing.T) {
 				s := newStore(p.Dataset)
 				s.answer = c.answer
 				lines, _ := generated(t.Context(), t, o, p, s)
-				all := sum(lines)
-				d := done(all, ycsb.Read)
+				total := sum(lines)
+				d := done(total, ycsb.Read)
 				if !c.want(d, s) || s.count < 10 {
 					t.Errorf("of %d attempts on %d connections: %+v", s.count, s.dialled, d)
 				}
@@ -165,8 +165,8 @@ func TestErrorsAreCountedApart(t *testing.T) {
 				if latencies != d.Count {
 					t.Errorf("%d latencies of %d operations", latencies, d.Count)
 				}
-				if all.End.Error != c.message {
-					t.Errorf("it reports %q", all.End.Error)
+				if total.End.Error != c.message {
+					t.Errorf("it reports %q", total.End.Error)
 				}
 			})
 		})
@@ -248,10 +248,10 @@ func TestALoadThatIsAskedToEnd(t *testing.T) {
 				return nil
 			}
 			lines, _ := generated(ctx, t, Options{}, p, s)
-			all := sum(lines)
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) || s.count == 0 || !all.End.Stopped || all.End.Overdue > 0 ||
-				int(done(all, ycsb.Read).Count) != s.count {
-				t.Errorf("%v: %d operations of %d, %+v", ctx.Err(), done(all, ycsb.Read).Count, s.count, all.End)
+			total := sum(lines)
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) || s.count == 0 || !total.End.Stopped || total.End.Overdue > 0 ||
+				int(done(total, ycsb.Read).Count) != s.count {
+				t.Errorf("%v: %d operations of %d, %+v", ctx.Err(), done(total, ycsb.Read).Count, s.count, total.End)
 			}
 			if last := lines[len(lines)-1]; last.Ramp != (name == "ramp") || !last.Rest {
 				t.Errorf("the last line is %+v", last)
@@ -267,13 +267,14 @@ func TestOverload(t *testing.T) {
 		s := newStore(p.Dataset)
 		s.answer = func(context.Context, string, int) error { time.Sleep(20 * time.Millisecond); return nil }
 		lines, _ := generated(t.Context(), t, o, p, s)
-		all := sum(lines)
-		began := float64(done(all, ycsb.Read).Count)
-		if lost := float64(all.End.Overdue); math.Abs(lost+began-500) > 120 || all.End.Behind < 0.3 || all.End.Behind > 0.5 {
-			t.Errorf("%v were done, and %v of 500 overdue since %v s", began, lost, all.End.Behind)
+		total := sum(lines)
+		began := float64(done(total, ycsb.Read).Count)
+		if lost := float64(total.End.Overdue); math.Abs(lost+began-500) > 120 ||
+			total.End.Behind < 0.3 || total.End.Behind > 0.5 {
+			t.Errorf("%v were done, and %v of 500 overdue since %v s", began, lost, total.End.Behind)
 		}
 		// Connections were never free: the generator was not late by itself.
-		if lag, _ := hist.Percentile(bins(all.Lag), 50); lag > 5e6 {
+		if lag, _ := hist.Percentile(bins(total.Lag), 50); lag > 5e6 {
 			t.Errorf("its median lag is %d ns", lag)
 		}
 	})
@@ -330,8 +331,8 @@ func TestInsertsThatFail(t *testing.T) {
 			return when(strings.HasPrefix(asked, "insert") && n%5 == 0, errBroken)
 		}
 		lines, _ := generated(t.Context(), t, o, p, s)
-		all := sum(lines)
-		read, insert := done(all, ycsb.Read), done(all, ycsb.Insert)
+		total := sum(lines)
+		read, insert := done(total, ycsb.Read), done(total, ycsb.Insert)
 		if read.Errors > 0 || insert.Errors == 0 || insert.Count == 0 || len(s.records) != 100+int(insert.Count) {
 			t.Errorf("%d reads failed; %d inserts, %d failed; %d records", read.Errors, insert.Count, insert.Errors,
 				len(s.records))

@@ -36,11 +36,11 @@ func binValue(bin int) uint64 {
 
 // histogram counts latencies. The zero value is empty.
 type histogram struct {
-	counts      []uint32 // nil until there is one
-	low, high   int      // bins that may not be empty
-	n           uint64
-	sum         float64 // ns
-	least, most uint64  // ns
+	counts          []uint32 // nil until there is one
+	low, high       int      // bins that may not be empty
+	n               uint64
+	sum             float64 // ns
+	least, greatest uint64  // ns
 }
 
 func (h *histogram) record(d time.Duration) {
@@ -50,10 +50,10 @@ func (h *histogram) record(d time.Duration) {
 		h.counts = make([]uint32, binCount)
 	}
 	if h.n == 0 {
-		h.low, h.high, h.least, h.most = bin, bin, ns, ns
+		h.low, h.high, h.least, h.greatest = bin, bin, ns, ns
 	}
 	h.low, h.high = min(h.low, bin), max(h.high, bin)
-	h.least, h.most = min(h.least, ns), max(h.most, ns)
+	h.least, h.greatest = min(h.least, ns), max(h.greatest, ns)
 	h.counts[bin]++
 	h.n++
 	h.sum += float64(ns)
@@ -68,10 +68,10 @@ func (h *histogram) take(other *histogram) {
 		h.counts = make([]uint32, binCount)
 	}
 	if h.n == 0 {
-		h.low, h.high, h.least, h.most = other.low, other.high, other.least, other.most
+		h.low, h.high, h.least, h.greatest = other.low, other.high, other.least, other.greatest
 	}
 	h.low, h.high = min(h.low, other.low), max(h.high, other.high)
-	h.least, h.most = min(h.least, other.least), max(h.most, other.most)
+	h.least, h.greatest = min(h.least, other.least), max(h.greatest, other.greatest)
 	h.n += other.n
 	h.sum += other.sum
 	for bin := other.low; bin <= other.high; bin++ {
@@ -92,7 +92,7 @@ func (h *histogram) latencies() ycsb.Latencies {
 	if h.n == 0 {
 		return ycsb.Latencies{}
 	}
-	l := ycsb.Latencies{SumNS: h.sum, MinNS: h.least, MaxNS: h.most}
+	l := ycsb.Latencies{SumNS: h.sum, MinNS: h.least, MaxNS: h.greatest}
 	for bin := h.low; bin <= h.high; bin++ {
 		if n := h.counts[bin]; n > 0 {
 			l.Bins = append(l.Bins, [2]uint64{binValue(bin), uint64(n)})

@@ -11,8 +11,8 @@ import (
 // schedule says when the operations of an open loop are to begin. Free threads take
 // them in order: all together are one queue. It is safe for concurrent use.
 type schedule struct {
-	mu     sync.Mutex
-	mean   float64 // ns between two
+	mu     sync.Mutex // guards random and next
+	mean   float64    // ns between two
 	random *rand.Rand
 	next   float64 // ns since the start
 	end    time.Duration

@@ -29,11 +29,11 @@ type thread struct {
 	first      time.Duration // when it begins, in a closed loop
 	files      *files        // that it works on, in place of a database
 
-	mu  sync.Mutex
+	mu  sync.Mutex // guards did, which reports take while the thread goes on
 	did *tallies
 }
 
-// run is what threads share.
+// run is what threads share: whatever is no atomic is not written once they began.
 type run struct {
 	plan     *ycsb.Plan
 	dial     Dial
@@ -139,12 +139,12 @@ func (t *thread) operation(ctx context.Context, intended, start, lag time.Durati
 	}
 }
 
-// attempts does an operation, and again where that failed.
+// attempts does an operation, and retries it if it failed.
 func (t *thread) attempts(ctx context.Context, op ycsb.Operation) (did outcome) {
 	for {
 		did.bytes, did.err = t.attempt(ctx, op)
-		var said *client.ServerError
-		answered := errors.Is(did.err, client.ErrNotFound) || errors.As(did.err, &said)
+		var refusal *client.ServerError
+		answered := errors.Is(did.err, client.ErrNotFound) || errors.As(did.err, &refusal)
 		did.timeout = errors.Is(did.err, context.DeadlineExceeded) || errors.Is(did.err, os.ErrDeadlineExceeded) ||
 			errors.Is(did.err, context.Canceled)
 		if did.err == nil || answered {

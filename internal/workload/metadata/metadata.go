@@ -63,12 +63,12 @@ var parameters = field.Table[Params]{
 		field.Count(1, ycsb.MaxFiles).Like("10000"), func(p *Params) *int { return &p.Files }),
 	field.Of("size", "bytes of each file", field.Size(0, ycsb.MaxFileBytes).Like("4KiB"),
 		func(p *Params) *int64 { return &p.Size }),
-	field.Of("threads", "each with a directory of its own, and one operation at a time", field.Count(1, maxThreads),
+	field.Of("threads", "each with a separate directory, and one operation at a time", field.Count(1, maxThreads),
 		func(p *Params) *int { return &p.Threads }),
 	field.Of(
 		"lookups",
 		"share of operations that look at a file that is there: half of them stat it, half open, read and "+
-			"close it. All others create a file or unlink the oldest, in turn",
+			"close it. The others create a file and unlink the oldest, alternately",
 		field.Share("50%", "from 0% to 100%",
 			func(share float64) bool { return share >= 0 && share <= 1 }),
 		func(p *Params) *float64 { return &p.Lookups },

@@ -50,7 +50,7 @@ func (d *decoder) driven(node *yaml.Node) (workload.Workload, problem.List) {
 		d.Problem(node, "these parameters of "+d.kindName+" cannot be written back: "+err.Error(), "")
 		return nil, d.Problems
 	}
-	w := &driven{Params: d.Params, name: d.kindName, server: d.server, kind: d.kind, all: d.databases,
+	w := &driven{Params: d.Params, name: d.kindName, server: d.server, kind: d.kind, databases: d.databases,
 		declared: string(declared)}
 	if w.elsewhere() && w.makes() == "" && !w.readOnly() {
 		d.Problem(node, "it writes to records that are not its own: what is there already is only read",
@@ -58,7 +58,7 @@ func (d *decoder) driven(node *yaml.Node) (workload.Workload, problem.List) {
 		return nil, d.Problems
 	}
 	if w.elsewhere() && w.Check {
-		d.Problem(node, "check looks at a server that nobody else writes to, and this one is external",
+		d.Problem(node, "check looks at a server that no other client writes to, and this one is external",
 			"leave check out")
 		return nil, d.Problems
 	}
@@ -153,10 +153,10 @@ func (d *decoder) check(node *yaml.Node) {
 		d.problem("max-scan", "max-scan has no effect: there are no scans", "leave it out, or add scans to the mix")
 	}
 	if d.Has("update-fields") && readable && mix[Update]+mix[ReadModifyWrite] == 0 {
-		d.problem("update-fields", "update-fields has no effect: nothing is updated", "leave it out")
+		d.problem("update-fields", "update-fields has no effect without updates", "leave it out")
 	}
 	if d.Has("read-fields") && readable && mix[Read]+mix[Scan]+mix[ReadModifyWrite] == 0 {
-		d.problem("read-fields", "read-fields has no effect: nothing is read", "leave it out")
+		d.problem("read-fields", "read-fields has no effect without reads", "leave it out")
 	}
 	for _, key := range []string{"hot-set", "hot-operations"} {
 		if d.Has(key) && p.distribution() != Hotspot {
@@ -181,15 +181,15 @@ func (d *decoder) checkPace() {
 	}
 }
 
-// database reads which server there is.
-func (d *decoder) database(below *yaml.Node) {
+// database reads the kind of server and its parameters.
+func (d *decoder) database(parent *yaml.Node) {
 	known := make([]string, len(d.databases))
 	for i, k := range d.databases {
 		known[i] = k.Name
 	}
 	switch node := d.named; {
 	case len(known) == 0:
-		d.Problem(below, d.kindName+" has no database: this build knows none", "")
+		d.Problem(parent, d.kindName+" has no database: this build knows none", "")
 	case node == nil:
 		d.serve(d.databases[0], nil)
 	case node.Kind == yaml.ScalarNode && slices.Contains(known, node.Value):
@@ -199,15 +199,15 @@ func (d *decoder) database(below *yaml.Node) {
 			fmt.Sprintf("write database: {%s: {}}; there are %s", known[0], strings.Join(known, ", ")))
 	default:
 		key, value := node.Content[0], node.Content[1]
-		at := slices.Index(known, key.Value)
-		if at < 0 {
+		i := slices.Index(known, key.Value)
+		if i < 0 {
 			d.Problem(key, fmt.Sprintf("unknown database %q", key.Value), suggest.DidYouMean(key.Value, known))
 			return
 		}
 		if value.Kind == yaml.ScalarNode && value.Value == "" { // also of nothing that was written back as ""
 			value = nil
 		}
-		d.serve(d.databases[at], value)
+		d.serve(d.databases[i], value)
 	}
 }
 

@@ -112,18 +112,18 @@ func TestDecodeProblems(t *testing.T) {
 		{"workload: C\nrecords: 5\ndatabase: {fake: {cache: none}, other: {}}", "3: database needs one database"},
 		{"workload: X\nrecords: 5\ndatabase:\n  fake: {cache: none}", "1: workload takes one of\n4: fake has no cache"},
 		{"workload: C\nrecords: 10M\nthink: 5\nruntime: 1.5", "3: think takes a time from 1µs to 24h, not the number 5 " +
-			"(add the unit: 5s, or 5ms)\n4: runtime takes a time from 100ms to 24h, not the number 1.5 (add the unit: 1.5s, or"},
+			"(add the unit: 5ms, or 5us)\n4: runtime takes a time from 100ms to 24h, not the number 1.5 (add the unit: 1.5s)"},
 		{"workload: C\nrecords: 5\nruntime: 1ms\nramp: 25h", "3: runtime takes a time from 100ms to 24h, not \"1ms\"\n" +
 			"4: ramp takes a time from 0s to 24h, not \"25h\""},
 	} {
-		_, said := decoded(t, c.text)
+		_, problems := decoded(t, c.text)
 		wants := strings.Split(c.want, "\n")
-		ok := len(said) == len(wants)
+		ok := len(problems) == len(wants)
 		for i := range wants {
-			ok = ok && strings.HasPrefix(said[i], wants[i])
+			ok = ok && strings.HasPrefix(problems[i], wants[i])
 		}
 		if !ok {
-			t.Errorf("%s\nsays\n%s\nwant\n%s", c.text, strings.Join(said, "\n"), c.want)
+			t.Errorf("%s\nsays\n%s\nwant\n%s", c.text, strings.Join(problems, "\n"), c.want)
 		}
 	}
 	var doc yaml.Node
@@ -173,15 +173,15 @@ func TestSteps(t *testing.T) {
 	if _, err := w.Read(loaded, workload.Exit{Code: 3}); err == nil || !strings.Contains(err.Error(), "code 3") {
 		t.Errorf("of a load that failed: %v", err)
 	}
-	for what, target := range map[string]workload.Target{
+	for problem, target := range map[string]workload.Target{
 		"raw device": {Path: "/dev/x", Block: true}, "take 200000 bytes, and 1000": {Path: "/x", SizeBytes: 1000},
 	} {
 		_, prepared := w.Prepare(target)
 		_, driven := w.Drive(target, workload.Timing{Runtime: time.Second})
 		_, served := serving.Serve(target)
 		for _, err := range []error{prepared, driven, served} {
-			if err == nil || !strings.Contains(err.Error(), what) {
-				t.Errorf("%s: %v", what, err)
+			if err == nil || !strings.Contains(err.Error(), problem) {
+				t.Errorf("%s: %v", problem, err)
 			}
 		}
 	}
@@ -240,9 +240,9 @@ func TestNotes(t *testing.T) {
 			Operations: []ycsb.Done{{Name: ycsb.Read, Count: 10, Total: latencies(1_000_000), Service: latencies(900_000)}}}
 		c.change(&l)
 		m, err := w.Read(map[string][]byte{"load.ndjson": l.Text()}, workload.Exit{})
-		said := strings.Join(m.Notes, "\n")
-		if err != nil || c.want == "" && said != "" || !strings.Contains(said, c.want) || len(m.Notes) > 1 {
-			t.Errorf("%s: %v, noted %q", c.name, err, said)
+		notes := strings.Join(m.Notes, "\n")
+		if err != nil || c.want == "" && notes != "" || !strings.Contains(notes, c.want) || len(m.Notes) > 1 {
+			t.Errorf("%s: %v, noted %q", c.name, err, notes)
 		}
 		if m.Operation(result.Read).Latency[result.Total].MaxNS != 1_000_000 {
 			t.Errorf("%s: %+v", c.name, m)
@@ -290,13 +290,13 @@ func TestLatenciesOverTime(t *testing.T) {
 		}
 		return m.OpenLoop
 	}
-	few := read("{workload: C, records: 5, rate: 10}", 3)
-	if want := []float64{1e6, 0, 3e6}; !slices.Equal(few.P99NS, want) || few.IntervalSeconds != 0.5 {
-		t.Errorf("%v each %v s", few.P99NS, few.IntervalSeconds)
+	short := read("{workload: C, records: 5, rate: 10}", 3)
+	if want := []float64{1e6, 0, 3e6}; !slices.Equal(short.P99NS, want) || short.IntervalSeconds != 0.5 {
+		t.Errorf("%v each %v s", short.P99NS, short.IntervalSeconds)
 	}
-	many := read("{workload: C, records: 5, rate: 10}", 200)
-	if n := len(many.P99NS); n != 50 || many.IntervalSeconds != 2 || many.P99NS[0] != 4e6 || many.P99NS[49] != 200e6 {
-		t.Errorf("%d, %v to %v, each %v s", n, many.P99NS[0], many.P99NS[n-1], many.IntervalSeconds)
+	long := read("{workload: C, records: 5, rate: 10}", 200)
+	if n := len(long.P99NS); n != 50 || long.IntervalSeconds != 2 || long.P99NS[0] != 4e6 || long.P99NS[49] != 200e6 {
+		t.Errorf("%d, %v to %v, each %v s", n, long.P99NS[0], long.P99NS[n-1], long.IntervalSeconds)
 	}
 	if closed := read("{workload: C, records: 5}", 3); closed != nil {
 		t.Errorf("a closed loop is %+v", closed)
@@ -341,12 +341,12 @@ func TestReadProblems(t *testing.T) {
 		watch := w.Abilities().Watch(workload.Timing{})
 		watch.Feed([]byte(c.out))
 		_, watched := watch.Read(c.exit, 0)
-		said := ""
+		message := ""
 		if watched != nil {
-			said = watched.Error()
+			message = watched.Error()
 		}
-		if (said == "") != (c.want == "") || !strings.Contains(said, c.want) {
-			t.Errorf("%s, %+v: %q, want %q", c.out, c.exit, said, c.want)
+		if (message == "") != (c.want == "") || !strings.Contains(message, c.want) {
+			t.Errorf("%s, %+v: %q, want %q", c.out, c.exit, message, c.want)
 		}
 		if !c.exit.Asked {
 			if _, err := w.Read(map[string][]byte{"load.ndjson": []byte(c.out)}, c.exit); (err == nil) != (watched == nil) {

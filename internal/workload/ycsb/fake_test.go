@@ -65,14 +65,14 @@ func decoded(t testing.TB, text string) (workload.Workload, []string) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	w, problems := ycsb.DecodeWith(doc.Content[0], []database.Kind{fakeKind})
-	var said []string
+	var lines []string
 	for _, p := range problems {
-		said = append(said, fmt.Sprintf("%d: %s (%s)", p.At.Line, p.What, p.Remedy))
+		lines = append(lines, fmt.Sprintf("%d: %s (%s)", p.At.Line, p.What, p.Remedy))
 	}
 	if (w == nil) != (len(problems) > 0) {
-		t.Fatalf("%v and problems %q", w, said)
+		t.Fatalf("%v and problems %q", w, lines)
 	}
-	return w, said
+	return w, lines
 }
 
 // mustDecode reads parameters that are right.

@@ -2,19 +2,19 @@ package ycsb
 
 import "sync"
 
-// Inserts numbers the records that are added, and knows up to which number all
-// are there. It is safe for concurrent use.
+// Inserts numbers the records that are added, and has the number up to which all records exist. It is safe for
+// concurrent use.
 type Inserts struct {
-	mu    sync.Mutex
-	next  int64          // not handed out yet
-	again []int64        // handed out, and not there
-	ahead map[int64]bool // there, beyond a number that is not
-	there int64          // all numbers below are there
+	mu       sync.Mutex     // guards what follows
+	next     int64          // not handed out yet
+	again    []int64        // handed out, and not there
+	ahead    map[int64]bool // there, beyond a number that is not
+	complete int64          // all records below this number exist
 }
 
 // NewInserts returns the counter of a database that holds so many records.
 func NewInserts(records int64) *Inserts {
-	return &Inserts{next: records, there: records, ahead: map[int64]bool{}}
+	return &Inserts{next: records, complete: records, ahead: map[int64]bool{}}
 }
 
 // Take returns the number of a record to insert. It is followed by Done.
@@ -30,19 +30,19 @@ func (n *Inserts) Take() int64 {
 	return n.next - 1
 }
 
-// Done records whether the record of a taken number now exists. One that failed is returned by a later take, and no
-// record from it on is requested before it exists.
-func (n *Inserts) Done(number int64, there bool) {
+// Done records whether the record of a taken number now exists. A failed number is returned by a later Take. No record
+// from that number on is requested before it exists.
+func (n *Inserts) Done(number int64, exists bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !there {
+	if !exists {
 		n.again = append(n.again, number)
 		return
 	}
 	n.ahead[number] = true
-	for n.ahead[n.there] {
-		delete(n.ahead, n.there)
-		n.there++
+	for n.ahead[n.complete] {
+		delete(n.ahead, n.complete)
+		n.complete++
 	}
 }
 
@@ -50,5 +50,5 @@ func (n *Inserts) Done(number int64, there bool) {
 func (n *Inserts) There() int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.there
+	return n.complete
 }

@@ -39,7 +39,7 @@ func (p *Plan) newKeys(thread int, inserts *Inserts) keys {
 	case Hotspot:
 		return newHotspot(records, p.HotSet, p.HotOperations)
 	case Sequential:
-		return &sequential{at: int64(thread) % records, step: int64(p.Threads) % records, records: records}
+		return &sequential{position: int64(thread) % records, step: int64(p.Threads) % records, records: records}
 	case Gaussian:
 		return gaussian(records)
 	}
@@ -131,12 +131,12 @@ func (h hotspot) next(random *rand.Rand) int64 {
 	return h.hot + random.Int64N(h.cold)
 }
 
-// sequential walks through all records: each thread takes every so manyth, so that
-// all together go through them in order.
-type sequential struct{ at, step, records int64 }
+// sequential walks through all records. Each thread takes every step-th record, so that all threads together go through
+// the records in order.
+type sequential struct{ position, step, records int64 }
 
 func (s *sequential) next(*rand.Rand) int64 {
-	key := s.at
-	s.at = (s.at + s.step) % s.records
+	key := s.position
+	s.position = (s.position + s.step) % s.records
 	return key
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/database"
+	"plimsoll/internal/testkit/soak"
 )
 
 // plan returns a plan of reads alone.
@@ -30,7 +31,7 @@ func draws(k keys, n int) map[int64]int {
 
 // fits compares counts with exact probabilities, which sum up to 1, by Pearson's
 // chi-square test. Items of which few are expected are taken together.
-func fits(t *testing.T, what string, counts map[int64]int, expected map[int64]float64) {
+func fits(t *testing.T, name string, counts map[int64]int, expected map[int64]float64) {
 	t.Helper()
 	n, seen := 0, 0
 	for _, c := range counts {
@@ -41,17 +42,17 @@ func fits(t *testing.T, what string, counts map[int64]int, expected map[int64]fl
 		items = append(items, item)
 	}
 	slices.Sort(items)
-	var chi, some, meant float64
+	var chi, observed, meant float64
 	cells := 0
 	flush := func() {
 		if meant > 0 {
-			chi += (some - meant) * (some - meant) / meant
+			chi += (observed - meant) * (observed - meant) / meant
 			cells++
 		}
-		some, meant = 0, 0
+		observed, meant = 0, 0
 	}
 	for _, item := range items {
-		some, meant = some+float64(counts[item]), meant+expected[item]*float64(n)
+		observed, meant = observed+float64(counts[item]), meant+expected[item]*float64(n)
 		seen += counts[item]
 		if meant >= 10 {
 			flush()
@@ -59,12 +60,12 @@ func fits(t *testing.T, what string, counts map[int64]int, expected map[int64]fl
 	}
 	flush()
 	if seen != n {
-		t.Errorf("%s: %d of %d draws are of items that cannot be", what, n-seen, n)
+		t.Errorf("%s: %d of %d draws are of items that cannot be", name, n-seen, n)
 	}
 	// The square root of twice chi-square is nearly normal (Fisher); 5 sigma.
 	freedom := float64(cells - 1)
 	if z := math.Sqrt(2*chi) - math.Sqrt(2*freedom-1); math.Abs(z) > 5 {
-		t.Errorf("%s: chi-square is %.0f with %.0f degrees of freedom, %.1f sigma", what, chi, freedom, z)
+		t.Errorf("%s: chi-square is %.0f with %.0f degrees of freedom, %.1f sigma", name, chi, freedom, z)
 	}
 }
 
@@ -147,7 +148,7 @@ func TestZipf(t *testing.T) {
 	for n := int64(1); n < 4; n++ {
 		z := newZipf(n)
 		for _, u := range []float64{0, 0.3, 0.6, 0.9, math.Nextafter(1, 0)} {
-			if item := z.at(u); item < 0 || item >= n {
+			if item := z.rank(u); item < 0 || item >= n {
 				t.Errorf("item %d of %d", item, n)
 			}
 		}
@@ -193,11 +194,11 @@ func TestScrambled(t *testing.T) {
 		}
 	}
 	tail := 1 - known - missing
-	there := known + tail*records/(records+1)
-	most := 0.0
+	present := known + tail*records/(records+1)
+	largest := 0.0
 	for record := range int64(records) {
-		expected[record] = (expected[record] + tail/(records+1)) / there
-		most = max(most, expected[record])
+		expected[record] = (expected[record] + tail/(records+1)) / present
+		largest = max(largest, expected[record])
 	}
 	// The tail is even only nearly: its 10 billion items have weights of their own. So
 	// the hottest are compared one by one, and closely.
@@ -207,8 +208,8 @@ func TestScrambled(t *testing.T) {
 			t.Errorf("record %d is asked for %v of the time, want %v", record, got, want)
 		}
 	}
-	if most < 0.03 {
-		t.Errorf("the hottest record is expected %v of the time", most)
+	if largest < 0.03 {
+		t.Errorf("the hottest record is expected %v of the time", largest)
 	}
 }
 
@@ -288,33 +289,34 @@ func TestInserts(t *testing.T) {
 		t.Errorf("%d are there, %v ahead", n.There(), n.ahead)
 	}
 
-	many := NewInserts(0)
+	inserts := NewInserts(0)
 	var working sync.WaitGroup
 	for thread := range 8 {
 		working.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(thread)))
 			for done := 0; done < 1000; {
-				number := many.Take()
-				there := random.IntN(3) > 0
-				many.Done(number, there)
-				if there {
+				number := inserts.Take()
+				exists := random.IntN(3) > 0
+				inserts.Done(number, exists)
+				if exists {
 					done++
 				}
 			}
 		})
 	}
 	working.Wait()
-	for many.There() < 8000 { // those that failed last
-		many.Done(many.Take(), true)
+	for inserts.There() < 8000 { // those that failed last
+		inserts.Done(inserts.Take(), true)
 	}
-	if len(many.ahead) > 8 {
-		t.Errorf("%d are ahead", len(many.ahead))
+	if len(inserts.ahead) > 8 {
+		t.Errorf("%d are ahead", len(inserts.ahead))
 	}
 }
 
 // Operations have the shares of the mix, scans every length, and fields are chosen
 // evenly.
 func TestShares(t *testing.T) {
+	soak.WithoutRace(t)
 	for name, preset := range presets {
 		p := plan(1000, preset.distribution)
 		p.Mix = preset.mix

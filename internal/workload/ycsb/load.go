@@ -82,19 +82,26 @@ func readDeclared(declared string) (d *decoder, ok bool) {
 	if slices.ContainsFunc(doc.Content[0].Content, func(n *yaml.Node) bool { return n.Value == "warehouses" }) {
 		d = newDecoder(tpcc, nil)
 	}
-	d.read(workload.WithUnits(doc.Content[0]))
+	d.read(doc.Content[0])
 	named := d.named == nil || d.named.Kind == yaml.ScalarNode ||
 		d.named.Kind == yaml.MappingNode && len(d.named.Content) == 2
 	return d, named && len(d.Problems) == 0 && len(d.mix()) > 0
 }
 
+// DistributionOf returns the distribution of requests over records of a workload that YCSB, or cassandra-stress, has by
+// that name; ok is false for other names.
+func DistributionOf(workload string) (d Distribution, ok bool) {
+	p, ok := presets[workload]
+	return p.distribution, ok
+}
+
 // Called returns YCSB's name for the load's operations: A to F; "" for another mix.
 func (l Load) Called() string {
 	var called []string
-	for name, of := range presets {
+	for name, preset := range presets {
 		equal := len(name) == 1
 		for _, operation := range Names {
-			equal = equal && math.Abs(of.mix[operation]-l.Mix[operation]) < 1e-6
+			equal = equal && math.Abs(preset.mix[operation]-l.Mix[operation]) < 1e-6
 		}
 		if equal {
 			called = append(called, name)

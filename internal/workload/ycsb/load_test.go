@@ -21,7 +21,7 @@ func TestLoadOfADeclaration(t *testing.T) {
 			t.Errorf("%s is %+v, %t, called %q", declared, l, ok, l.Called())
 		}
 	}
-	if l, ok := ycsb.LoadOf("{workload: C, records: 5, think: 3, runtime: 5}"); !ok || l.Think != 3*time.Second {
+	if l, ok := ycsb.LoadOf("{workload: C, records: 5, think: 3s, runtime: 5s}"); !ok || l.Think != 3*time.Second {
 		t.Errorf("a time in seconds is %+v, %t", l, ok)
 	}
 	for _, declared := range []string{"", "7", "{records: 1000}", "{workload: Q, records: 1}", "[global]\nrw=read",
@@ -35,20 +35,19 @@ func TestLoadOfADeclaration(t *testing.T) {
 
 // Loads that differ in their rate alone are of one family, in whatever order their parameters stand.
 func TestOpenLoopOfADeclaration(t *testing.T) {
-	of := func(declared string) ycsb.OpenLoad {
+	openLoad := func(declared string) ycsb.OpenLoad {
 		o, ok := ycsb.OpenOf(declared)
 		if !ok {
 			t.Errorf("%s is no open loop", declared)
 		}
 		return o
 	}
-	a, b := of("{workload: C, records: 1000, rate: 200}"), of("{rate: 1e3, records: 1000, workload: C}")
+	a, b := openLoad("{workload: C, records: 1000, rate: 200}"), openLoad("{rate: 1e3, records: 1000, workload: C}")
 	if a.Rate != 200 || b.Rate != 1000 || a.Family != b.Family {
 		t.Errorf("%+v and %+v", a, b)
 	}
-	// Older versions took numbers for seconds, and numbers had no k.
-	c := of("{workload: C, records: 1000, rate: 2k, timeout: 4}")
-	d := of("{timeout: 4s, workload: C, records: 1000, rate: 1}")
+	c := openLoad("{workload: C, records: 1000, rate: 2k, timeout: 4s}")
+	d := openLoad("{timeout: 4s, workload: C, records: 1000, rate: 1}")
 	if c.Rate != 2000 || c.Family != d.Family {
 		t.Errorf("%+v and %+v", c, d)
 	}
@@ -56,7 +55,7 @@ func TestOpenLoopOfADeclaration(t *testing.T) {
 		"{workload: C, records: 1000, rate: 200, threads: 8}",
 		"{workload: C, records: 1000, rate: 200, database: {pebble: {cache: 8MiB}}}",
 	} {
-		if of(other).Family == a.Family {
+		if openLoad(other).Family == a.Family {
 			t.Errorf("%s is of the same family", other)
 		}
 	}

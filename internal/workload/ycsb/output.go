@@ -185,7 +185,7 @@ func (l *Latencies) add(other *Latencies) {
 	l.Bins = merged
 }
 
-// Add adds what another line says that was done after it, or beside it.
+// Add adds another line's counts: of a later time, or of the same time and other threads.
 func (l *Line) Add(other *Line) {
 	l.Seconds += other.Seconds
 	l.UserSeconds += other.UserSeconds
@@ -193,12 +193,12 @@ func (l *Line) Add(other *Line) {
 	l.Lag.add(&other.Lag)
 	for i := range other.Operations {
 		o := &other.Operations[i]
-		at := slices.IndexFunc(l.Operations, func(d Done) bool { return d.Name == o.Name })
-		if at < 0 {
-			at = len(l.Operations)
+		index := slices.IndexFunc(l.Operations, func(d Done) bool { return d.Name == o.Name })
+		if index < 0 {
+			index = len(l.Operations)
 			l.Operations = append(l.Operations, Done{Name: o.Name})
 		}
-		d := &l.Operations[at]
+		d := &l.Operations[index]
 		d.Count += o.Count
 		d.Errors += o.Errors
 		d.Timeouts += o.Timeouts

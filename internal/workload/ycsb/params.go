@@ -64,13 +64,13 @@ var parameters = field.Table[decoder]{
 		func(d *decoder) *float64 { return &d.HotSet }),
 	field.Of("hot-operations", "share of the operations that are about hot records; hotspot only", anyShare.Like("80%"),
 		func(d *decoder) *float64 { return &d.HotOperations }),
-	field.Of("max-scan", "records that the longest scans read; each reads 1 to so many, all as often",
+	field.Of("max-scan", "most records that a scan reads; each reads 1 to this number, all equally often",
 		field.Count(1, maxScan).Like("100"), func(d *decoder) *int { return &d.MaxScan }),
 	field.Of("cache", "whether the page cache of an instance holds what it has room for of the data when its server "+
 		"starts, or nothing", field.OneOf(warm, cold), func(d *decoder) *string { return &d.Cache }),
-	field.Of("read-fields", "what a read or scan reads of a record", field.OneOf(allRecords, one),
+	field.Of("read-fields", "what a read or scan reads of a record", field.OneOf(allRecords, oneField),
 		func(d *decoder) *string { return &d.ReadFields }),
-	field.Of("update-fields", "what an update writes of a record", field.OneOf(allRecords, one),
+	field.Of("update-fields", "what an update writes of a record", field.OneOf(allRecords, oneField),
 		func(d *decoder) *string { return &d.UpdateFields }),
 	field.Of("threads", "connections, each with one operation at a time; 64 unless given where there is a rate",
 		field.Count(1, maxThreads), func(d *decoder) *int { return &d.Threads }),
@@ -114,10 +114,10 @@ func mixSchema() *jsonschema.Schema {
 	return s
 }
 
-// databaseSchema describes a database: exactly one of those that there are.
+// databaseSchema describes a database: exactly one of the known kinds.
 func databaseSchema() *jsonschema.Schema {
-	one := uint64(1)
-	s := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), MaxProperties: &one,
+	limit := uint64(1)
+	s := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), MaxProperties: &limit,
 		AdditionalProperties: jsonschema.FalseSchema}
 	for _, k := range database.All() {
 		// Without parameters of its own a database may stand there by its name alone.
@@ -129,7 +129,7 @@ func databaseSchema() *jsonschema.Schema {
 
 const (
 	allRecords = "all"
-	one        = "one"
+	oneField   = "one"
 
 	warm = "warm"
 	cold = "cold"
@@ -140,7 +140,7 @@ const (
 
 func defaults() Params {
 	return Params{Fields: 10, FieldSize: 100, HotSet: 0.2, HotOperations: 0.8, MaxScan: 100, ReadFields: allRecords,
-		UpdateFields: one, Cache: warm, Threads: 1, Arrivals: poisson, Timeout: 5 * time.Second}
+		UpdateFields: oneField, Cache: warm, Threads: 1, Arrivals: poisson, Timeout: 5 * time.Second}
 }
 
 // openThreads are the connections of an open loop that does not say.
@@ -183,7 +183,7 @@ func (p *Params) dataset() database.Dataset {
 func (p *Params) plan() Plan {
 	plan := Plan{
 		Dataset: p.dataset(), Mix: p.mix(), Distribution: p.distribution(),
-		ReadOne: p.ReadFields == one, UpdateAll: p.UpdateFields == allRecords, Threads: p.Threads,
+		ReadOne: p.ReadFields == oneField, UpdateAll: p.UpdateFields == allRecords, Threads: p.Threads,
 		Think: p.Think, Rate: p.Rate, Constant: p.Rate > 0 && p.Arrivals == constant,
 		Timeout: p.Timeout, Retries: p.Retries, Fresh: p.Seed == nil, Output: outputName,
 	}

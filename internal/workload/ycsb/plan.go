@@ -86,11 +86,11 @@ func (f *Files) check(threads int) error {
 	case f.Dir == "":
 		return errors.New("the directory of the files is missing")
 	case f.Count < threads || f.Count > MaxFiles:
-		return fmt.Errorf("count is %d, and is to be from %d, the number of threads, to %d", f.Count, threads, MaxFiles)
+		return fmt.Errorf("count is %d: it must be from %d, the number of threads, to %d", f.Count, threads, MaxFiles)
 	case f.Bytes < 0 || f.Bytes > MaxFileBytes:
-		return fmt.Errorf("bytes is %d, and is to be from 0 to %d", f.Bytes, MaxFileBytes)
+		return fmt.Errorf("bytes is %d: it must be from 0 to %d", f.Bytes, MaxFileBytes)
 	case !share(f.Lookups):
-		return fmt.Errorf("lookups is %v, and is to be from 0 to 1", f.Lookups)
+		return fmt.Errorf("lookups is %v: it must be from 0 to 1", f.Lookups)
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func ReadPlan(text []byte) (*Plan, error) {
 	return p, p.check()
 }
 
-// check returns all that is wrong with a plan.
+// check returns all problems of a plan.
 func (p *Plan) check() error {
 	var problems []error
 	wrong := func(bad bool, format string, args ...any) {
@@ -132,10 +132,10 @@ func (p *Plan) check() error {
 	}
 	base := func(what, file string) {
 		wrong(file != "" && (strings.ContainsAny(file, "/\x00") || file == "." || file == ".."),
-			"%s is to be a base name, not %q", what, file)
+			"%s must be a base name, not %q", what, file)
 	}
 	within := func(what string, n, low, high int64) {
-		wrong(n < low || n > high, "%s is %d, and is to be from %d to %d", what, n, low, high)
+		wrong(n < low || n > high, "%s is %d: it must be from %d to %d", what, n, low, high)
 	}
 	base("gate", p.Gate)
 	base("output", p.Output)
@@ -147,26 +147,26 @@ func (p *Plan) check() error {
 	} else {
 		problems = append(problems, p.At.Check(), p.Dataset.Check(), p.Mix.check())
 		wrong(p.Client == "", "client is missing")
-		wrong(!p.Distribution.isValid(), "distribution is %q, and is to be one of %v", p.Distribution, distributions)
-		wrong(!share(p.HotSet) || !share(p.HotOperations), "hot_set and hot_operations are to be from 0 to 1")
+		wrong(!p.Distribution.isValid(), "distribution is %q: it must be one of %v", p.Distribution, distributions)
+		wrong(!share(p.HotSet) || !share(p.HotOperations), "hot_set and hot_operations must be from 0 to 1")
 		within("max_scan", int64(p.MaxScan), 0, maxScan)
 		wrong(p.Mix[Scan] > 0 && p.MaxScan < 1, "max_scan is missing")
 	}
 	within("threads", int64(p.Threads), 1, maxThreads)
 	within("retries", int64(p.Retries), 0, maxRetries)
-	wrong(!(p.Rate >= 0 && p.Rate <= maxRate), "rate is %v, and is to be from 0 to %v", p.Rate, maxRate)
+	wrong(!(p.Rate >= 0 && p.Rate <= maxRate), "rate is %v: it must be from 0 to %v", p.Rate, maxRate)
 	wrong(p.Open() && p.Think > 0, "an open loop has no think time")
 	for _, t := range []struct {
-		what string
+		name string
 		time time.Duration
 		low  time.Duration
 	}{
 		{"think", p.Think, 0}, {"timeout", p.Timeout, least}, {"ramp", p.Ramp, 0}, {"runtime", p.Runtime, minTime},
 		{"sample", p.Sample, 0}, {"patience", p.Patience, 0},
 	} {
-		wrong(t.time < t.low || t.time > maxTime, "%s is %v, and is to be from %v to %v", t.what, t.time, t.low, maxTime)
+		wrong(t.time < t.low || t.time > maxTime, "%s is %v: it must be from %v to %v", t.name, t.time, t.low, maxTime)
 	}
-	wrong(p.Sample > 0 && p.Sample < minTime, "sample is %v, and is to be at least %v", p.Sample, minTime)
+	wrong(p.Sample > 0 && p.Sample < minTime, "sample is %v: it must be at least %v", p.Sample, minTime)
 	return errors.Join(problems...)
 }
 
@@ -180,7 +180,7 @@ func (m Mix) check() error {
 			return fmt.Errorf("the mix has %q, which is no operation", name)
 		}
 		if !(share >= 0 && share <= 1) {
-			return fmt.Errorf("the share of %s is %v, and is to be from 0 to 1", name, share)
+			return fmt.Errorf("the share of %s is %v: it must be from 0 to 1", name, share)
 		}
 		sum += share
 	}

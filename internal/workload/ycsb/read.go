@@ -35,7 +35,7 @@ func (r reader) read(text []byte, exit workload.Exit) (result.Measurement, error
 
 // exitProblem returns the problem of a generator that ended without a measurement; nil when it ended well.
 func (r reader) exitProblem(exit workload.Exit) *problem.Problem {
-	said := strings.TrimPrefix(lastLine(exit.Stderr), "plimsoll: ")
+	message := strings.TrimPrefix(lastLine(exit.Stderr), "plimsoll: ")
 	switch {
 	case exit.OOMKilled:
 		return failure("", "the kernel's OOM killer ended the load generator: the host's memory is used up",
@@ -44,10 +44,10 @@ func (r reader) exitProblem(exit workload.Exit) *problem.Problem {
 		return failure("", fmt.Sprintf("a signal ended the load generator (%s)", exit.Signal),
 			"run the trial again; somebody or something on this host sent the signal")
 	case exit.Code == 127, exit.Code == 126:
-		return failure("", because("the load generator, which is plimsoll itself, could not be started", said),
+		return failure("", because("the load generator, which is plimsoll itself, could not be started", message),
 			"see whether its program file is still there")
 	case exit.Code != 0:
-		return failure("", because(fmt.Sprintf("the load generator exited with code %d", exit.Code), said),
+		return failure("", because(fmt.Sprintf("the load generator exited with code %d", exit.Code), message),
 			"see the trial's artifacts; the command line there shows the same by hand")
 	}
 	return nil
@@ -67,7 +67,7 @@ func lastLine(text string) string {
 }
 
 // measurement returns the measurement for the lines added up in l.
-func (r reader) measurement(l *Line, end *End, over *tails) (result.Measurement, error) {
+func (r reader) measurement(l *Line, end *End, intervals *tails) (result.Measurement, error) {
 	m := result.Measurement{Seconds: l.Seconds}
 	if l.count() == 0 {
 		return m, r.noOperations(l, end)
@@ -84,7 +84,7 @@ func (r reader) measurement(l *Line, end *End, over *tails) (result.Measurement,
 		}
 	}
 	if r.rate > 0 {
-		m.OpenLoop = r.openLoop(l, end, m, over)
+		m.OpenLoop = r.openLoop(l, end, m, intervals)
 	}
 	m.Notes = r.notes(l, end, m)
 	return m, nil
@@ -138,14 +138,14 @@ func busyCPU(l *Line, end *End) float64 {
 }
 
 // openLoop returns the results of an open loop.
-func (r reader) openLoop(l *Line, end *End, m result.Measurement, over *tails) *result.OpenLoop {
+func (r reader) openLoop(l *Line, end *End, m result.Measurement, intervals *tails) *result.OpenLoop {
 	lag, _ := hist.Percentile(l.Lag.histogram().Bins, 99)
 	total, _ := hist.Percentile(m.Latency(result.Total).Bins, 99)
 	open := &result.OpenLoop{
 		Rate: r.rate, Overdue: end.Overdue, BehindSeconds: end.Behind, LagP99NS: float64(lag), BusyCPU: busyCPU(l, end),
 	}
 	open.Hindered = open.BusyCPU > busy || open.LagP99NS > late*float64(total)
-	open.P99NS, open.IntervalSeconds = over.percentiles()
+	open.P99NS, open.IntervalSeconds = intervals.percentiles()
 	return open
 }
 
@@ -165,7 +165,7 @@ func (r reader) notes(l *Line, end *End, m result.Measurement) (notes []string) 
 		total, _ := hist.Percentile(m.Latency(result.Total).Bins, 99)
 		if open.LagP99NS > late*float64(total) {
 			notes = append(notes, fmt.Sprintf("the load generator was late by itself: p99 of its lag is %s, that of the "+
-				"latencies which contain it %s; give it CPUs of its own, or a lower rate", units.Latency(open.LagP99NS),
+				"latencies which contain it %s; give it separate CPUs, or a lower rate", units.Latency(open.LagP99NS),
 				units.Latency(float64(total))))
 		}
 	}
@@ -200,15 +200,15 @@ type watch struct {
 func (w *watch) Feed(appended []byte) (rates []float64) {
 	w.pending = append(w.pending, appended...)
 	for {
-		at := bytes.IndexByte(w.pending, '\n')
-		if at < 0 {
+		lineEnd := bytes.IndexByte(w.pending, '\n')
+		if lineEnd < 0 {
 			if len(w.pending) > maxLine && w.damaged == nil {
 				w.damaged = errors.New("a line does not end")
 			}
 			return rates
 		}
-		line := w.pending[:at]
-		w.pending = w.pending[at+1:]
+		line := w.pending[:lineEnd]
+		w.pending = w.pending[lineEnd+1:]
 		if rate, ok := w.line(line); ok {
 			rates = append(rates, rate)
 		}
@@ -259,10 +259,10 @@ func (w *watch) Read(exit workload.Exit, warmup int) (result.Measurement, error)
 
 // measure returns the measurement for the sum of lines.
 func (w *watch) measure(exit workload.Exit, ramp *Line, blocks []Line) (result.Measurement, error) {
-	none := result.Measurement{}
+	empty := result.Measurement{}
 	failed := w.reader.exitProblem(exit)
 	if failed != nil {
-		return none, failed
+		return empty, failed
 	}
 	switch {
 	case w.damaged != nil, len(bytes.TrimSpace(w.pending)) > 0, w.end == nil:
@@ -270,10 +270,10 @@ func (w *watch) measure(exit workload.Exit, ramp *Line, blocks []Line) (result.M
 		if w.damaged != nil {
 			why = "the output of the load generator is damaged: " + w.damaged.Error()
 		}
-		return none, failure("", why,
+		return empty, failure("", why,
 			"see whether the disk that holds the run directory is full, and run the trial again")
 	case w.end.Stopped && !exit.Asked:
-		return none, failure("", "a signal ended the load generator early", "run the trial again")
+		return empty, failure("", "a signal ended the load generator early", "run the trial again")
 	}
 	var sum Line
 	if ramp != nil {

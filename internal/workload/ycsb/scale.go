@@ -28,7 +28,7 @@ func (w *driven) scale(jobs int, bytes int64) (workload.Workload, error) {
 	if w.Warehouses > 0 {
 		read = decodeTPCC
 	}
-	scaled, problems := read(declared, w.all)
+	scaled, problems := read(declared, w.databases)
 	return scaled, problems.Unplaced().Err()
 }
 

@@ -153,7 +153,7 @@ func TestAWatchedStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := watch.Read(workload.Exit{}, 0)
+	afterRamp, err := watch.Read(workload.Exit{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,22 +161,22 @@ func TestAWatchedStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !(whole.Seconds > all.Seconds+0.09 && all.Seconds > late.Seconds+0.4 && whole.IOs() > all.IOs() &&
-		all.IOs() > late.IOs()) {
-		t.Errorf("%d in %v s, without ramp %d in %v s, without warm-up %d in %v s", whole.IOs(), whole.Seconds, all.IOs(),
-			all.Seconds, late.IOs(), late.Seconds)
+	if !(whole.Seconds > afterRamp.Seconds+0.09 && afterRamp.Seconds > late.Seconds+0.4 && whole.IOs() > afterRamp.IOs() &&
+		afterRamp.IOs() > late.IOs()) {
+		t.Errorf("%d in %v s, without ramp %d in %v s, without warm-up %d in %v s", whole.IOs(), whole.Seconds,
+			afterRamp.IOs(), afterRamp.Seconds, late.IOs(), late.Seconds)
 	}
 	// What is kept of the output says the same.
 	again := w.Abilities().Watch(timing)
 	again.Feed(watch.Final())
-	same, err := again.Whole(workload.Exit{})
-	if err != nil || same.IOs() != whole.IOs() ||
-		!reflect.DeepEqual(same.Operations[0].Latency, whole.Operations[0].Latency) {
-		t.Errorf("of what is kept: %d, %v", same.IOs(), err)
+	reread, err := again.Whole(workload.Exit{})
+	if err != nil || reread.IOs() != whole.IOs() ||
+		!reflect.DeepEqual(reread.Operations[0].Latency, whole.Operations[0].Latency) {
+		t.Errorf("of what is kept: %d, %v", reread.IOs(), err)
 	}
 	unwatched, err := w.Read(map[string][]byte{step.Outputs[0]: watch.Final()}, workload.Exit{})
-	if err != nil || unwatched.IOs() != all.IOs() {
-		t.Errorf("read at once: %d of %d, %v", unwatched.IOs(), all.IOs(), err)
+	if err != nil || unwatched.IOs() != afterRamp.IOs() {
+		t.Errorf("read at once: %d of %d, %v", unwatched.IOs(), afterRamp.IOs(), err)
 	}
 	if final := again.Final(); !bytes.Equal(final, watch.Final()) {
 		t.Error("the final output of the final output is another")

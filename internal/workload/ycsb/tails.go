@@ -7,10 +7,10 @@ const maxTails = 64
 
 // tails are the latencies of an open loop over time. The zero value has none.
 type tails struct {
-	each  int    // lines in an interval; 0 before the first
-	whole []tail // intervals
-	last  tail   // that lines are added to
-	lines int    // in last
+	perInterval int    // lines in an interval; 0 before the first
+	whole       []tail // intervals
+	last        tail   // that lines are added to
+	lines       int    // in last
 }
 
 // tail is all latencies of an interval.
@@ -26,14 +26,14 @@ func (t *tail) add(other *tail) {
 
 // add adds the latencies of one sample.
 func (t *tails) add(l *Line) {
-	t.each = max(1, t.each)
-	one := tail{seconds: l.Seconds}
+	t.perInterval = max(1, t.perInterval)
+	sample := tail{seconds: l.Seconds}
 	for i := range l.Operations {
-		one.total.add(&l.Operations[i].Total)
+		sample.total.add(&l.Operations[i].Total)
 	}
-	t.last.add(&one)
+	t.last.add(&sample)
 	t.lines++
-	if t.lines < t.each {
+	if t.lines < t.perInterval {
 		return
 	}
 	t.whole, t.last, t.lines = append(t.whole, t.last), tail{}, 0
@@ -45,7 +45,7 @@ func (t *tails) add(l *Line) {
 		joined.add(&t.whole[2*i+1])
 		t.whole[i] = joined
 	}
-	t.whole, t.each = t.whole[:maxTails/2], 2*t.each
+	t.whole, t.perInterval = t.whole[:maxTails/2], 2*t.perInterval
 }
 
 // percentiles returns the 99th percentile of each whole interval in ns, 0 for one in which

@@ -46,18 +46,18 @@ func TestTPCCIsDeclared(t *testing.T) {
 		{"{warehouses: 1, threads: 301, database: mysql}",
 			"! 301 threads are more clients than its server takes, which are 300"},
 		{"{warehouses: 1, check: true, database: {mysql: {dsn: 'env:DSN', load: true}}}",
-			"! check looks at a server that nobody else writes to, and this one is external"},
+			"! check looks at a server that no other client writes to, and this one is external"},
 		{"{warehouses: 1, database: {mysql: {dsn: 'env:DSN'}}}",
 			"! it writes to records that are not its own: what is there already is only read"},
 		{"[]", "! tpcc needs parameters"},
 	} {
 		w, problems := tpccOf(t, c.text)
-		said := "! " + problems
+		summary := "! " + problems
 		if w != nil {
-			said = w.Info().Summary
+			summary = w.Info().Summary
 		}
-		if said != c.want {
-			t.Errorf("%s is %q, and not %q", c.text, said, c.want)
+		if summary != c.want {
+			t.Errorf("%s is %q, and not %q", c.text, summary, c.want)
 		}
 	}
 }

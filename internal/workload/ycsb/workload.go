@@ -18,12 +18,12 @@ import (
 // driven is a declared workload and the server that it drives.
 type driven struct {
 	Params
-	name     string          // of the kind of workload
-	kind     database.Kind   // of the server
-	all      []database.Kind // kinds of databases
-	server   database.Server
-	replace  bool // replace an existing schema of that name elsewhere
-	declared string
+	name      string          // of the kind of workload
+	kind      database.Kind   // of the server
+	databases []database.Kind // kinds of databases
+	server    database.Server
+	replace   bool // replace an existing schema of that name elsewhere
+	declared  string
 }
 
 // Info implements workload.Workload.
@@ -37,6 +37,25 @@ func (w *driven) Programs() []string { return []string{workload.Self} }
 
 // NeedBytes implements workload.Workload.
 func (w *driven) NeedBytes() int64 { return w.server.NeedBytes(w.dataset(), !w.readOnly()) }
+
+// mergeBytes returns the room in which the server rewrites its largest files; 0 if the data is only read.
+func (w *driven) mergeBytes() int64 {
+	merger, ok := w.server.(database.Merger)
+	if !ok || w.readOnly() {
+		return 0
+	}
+	return merger.MergeBytes(w.dataset())
+}
+
+// serverLayout returns whose defaults the server has; nil for Plimsoll's own.
+func (w *driven) serverLayout() *workload.ServerLayout {
+	l, ok := w.server.(database.Layouted)
+	if !ok || l.LayoutVersion() == "" {
+		return nil
+	}
+	return &workload.ServerLayout{Server: w.kind.Title, Version: l.LayoutVersion(), Differs: l.LayoutDiffers(),
+		IsDefault: l.IsLayoutDefault}
+}
 
 // Timing implements workload.Workload.
 func (w *driven) Timing(experiment workload.Timing) workload.Timing {
@@ -104,10 +123,10 @@ func (w *driven) Prepare(target workload.Target) (*workload.Step, error) {
 func (w *driven) fits(target workload.Target) error {
 	if w.elsewhere() != target.Elsewhere {
 		if w.elsewhere() {
-			return failure("", "its server runs already, and this stack would be measured with nothing of it",
+			return failure("", "its server runs already, and would not use this stack",
 				"name a stack for it: elsewhere")
 		}
-		return failure("", "it drives a server of its own, and this stack is one that runs already",
+		return failure("", "it starts a server, and this stack is one of a server that runs already",
 			"say where that is, by dsn or address of the database")
 	}
 	if target.Block {
@@ -237,6 +256,8 @@ func (w *driven) Abilities() workload.Abilities {
 			ReadOnly: w.readOnly(),
 			Warms:    served.Warms,
 			Starts:   served.Starts,
+
+			MergeBytes: w.mergeBytes(), Layout: w.serverLayout(),
 			Serve: func(target workload.Target) (*workload.Step, error) {
 				if err := w.fits(target); err != nil {
 					return nil, err

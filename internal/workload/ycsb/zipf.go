@@ -23,8 +23,8 @@ func newZipf(items int64) zipf {
 		eta: (1 - math.Pow(2/float64(items), 1-theta)) / (1 - firstTwo/zeta)}
 }
 
-// at returns the item at u, from 0 up to 1.
-func (z *zipf) at(u float64) int64 {
+// rank returns the item at the quantile u, from 0 up to 1.
+func (z *zipf) rank(u float64) int64 {
 	switch uz := u * z.zeta; {
 	case uz < 1 || z.items < 2:
 		return 0
@@ -35,7 +35,7 @@ func (z *zipf) at(u float64) int64 {
 	return min(max(item, 0), z.items-1) // rounding may reach the end
 }
 
-func (z *zipf) next(random *rand.Rand) int64 { return z.at(random.Float64()) }
+func (z *zipf) next(random *rand.Rand) int64 { return z.rank(random.Float64()) }
 
 // exactTerms is how many terms of a sum are added up one by one.
 const exactTerms = 1000

@@ -16,6 +16,7 @@ import (
 	kubescheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 
 	"plimsoll/internal/cli/buildinfo"
+	"plimsoll/internal/observe/metricserver"
 	"plimsoll/kubernetes/command"
 	"plimsoll/kubernetes/iofit"
 	"plimsoll/kubernetes/scheduler"
@@ -62,9 +63,9 @@ listens on a loopback address alone.`,
 			if err := policy.Check(); err != nil {
 				return err
 			}
-			l, err := net.Listen("tcp", listen)
+			l, err := metricserver.Listen(cmd.Context(), listen)
 			if err != nil {
-				return fmt.Errorf("listen on %s: %w (choose another with --listen)", listen, err)
+				return err
 			}
 			defer l.Close()
 			if at, is := l.Addr().(*net.TCPAddr); binds && (!is || !at.IP.IsLoopback()) {
@@ -87,10 +88,10 @@ listens on a loopback address alone.`,
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8787", "`address` to answer on")
 	c.Flags().StringVar(&namespace, "namespace", iofit.Namespace, "`namespace` of the models")
 	c.Flags().BoolVar(&binds, "bind", false, "bind pods for whatever program asks, too")
-	c.Flags().StringVar(&policy.Unknown, "unknown", "", "`what` becomes of pods where nobody knows what they would do: "+
+	c.Flags().StringVar(&policy.Unknown, "unknown", "", "`what` becomes of pods if it is not known what they would do: "+
 		"Allow or Deny (default: Deny for pods with a limit)")
 	c.Flags().StringSliceVar(&policy.LimitNamespaces, "limit-namespaces", nil,
-		"`namespaces` whose pods keep others away that would break their limits (default: all)")
+		"`namespaces` with pods that keep other pods away if these would break their limits (default: all)")
 	cluster.Flags(c)
 	return c
 }

@@ -89,7 +89,7 @@ func TestFromModelToPlan(t *testing.T) {
 		}
 	}
 	page := filepath.Join(dir, "plan.html")
-	out, err = says(t, "plan", "--kubeconfig", kubeconfig, "--page", page)
+	out, err = says(t, "plan", "--kubeconfig", kubeconfig, "--html", page)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@
 package toy
 
 import (
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/fact"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/section"
 )

@@ -6,7 +6,7 @@ import (
 )
 
 var toy = sampler{
-	of:      ofHost,
+	kind:    ofHost,
 	metrics: []metric{{name: "toy", unit: "tasks", grow: holds, meaning: "load average", file: "`/proc/loadavg`"}},
 	open:    func(o origin) reader { return toyReader{o.open(o.roots.Proc, "loadavg")} },
 }

@@ -59,12 +59,12 @@ func (t toy) Drive(target workload.Target, _ workload.Timing) (*workload.Step, e
 var copied = regexp.MustCompile(`(\d+) bytes .*copied, ([0-9.]+) s`)
 
 func (t toy) Read(_ map[string][]byte, exit workload.Exit) (result.Measurement, error) {
-	said := copied.FindStringSubmatch(exit.Stderr)
-	if said == nil {
+	match := copied.FindStringSubmatch(exit.Stderr)
+	if match == nil {
 		return result.Measurement{}, &problem.Problem{What: "toy", Why: "dd told no rate"}
 	}
-	bytes, _ := strconv.ParseUint(said[1], 10, 64)
-	seconds, _ := strconv.ParseFloat(said[2], 64)
+	bytes, _ := strconv.ParseUint(match[1], 10, 64)
+	seconds, _ := strconv.ParseFloat(match[2], 64)
 	writes := result.Operation{Count: bytes >> 20, Bytes: bytes, Rate: float64(bytes>>20) / seconds}
 	return result.Measurement{Seconds: seconds, Operations: result.ReadsWrites(result.Operation{}, writes)}, nil
 }

@@ -1,5 +1,5 @@
 // Command go-ycsb runs a workload of github.com/pingcap/go-ycsb, with its bindings of the databases that plimsoll
-// has too, and without those that need libraries in C. make bench-clients compares it with plimsoll's own clients.
+// has too, and without those that need libraries in C. make bench NAME=clients compares it with plimsoll's own clients.
 //
 //	go-ycsb DATABASE SECONDS NAME=VALUE...
 package main

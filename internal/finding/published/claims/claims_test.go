@@ -8,12 +8,12 @@ import (
 )
 
 func TestEmbeddedClaims(t *testing.T) {
-	all, err := Parse(source)
+	parsed, err := Parse(source)
 	if err != nil {
 		t.Fatal(err)
 	}
 	papers := map[Paper]int{}
-	for _, c := range all {
+	for _, c := range parsed {
 		papers[c.Paper]++
 	}
 	want := map[Paper]int{MSST17: 41, IPCCC16: 9, SYSTOR15: 12}
@@ -31,18 +31,18 @@ func TestEmbeddedClaims(t *testing.T) {
 }
 
 func TestValuesOfClaims(t *testing.T) {
-	one := func(v float64) *Value { return &Value{Low: v, High: v} }
+	exactly := func(v float64) *Value { return &Value{Low: v, High: v} }
 	for id, want := range map[string]Claim{
 		"fs-xfs-near-raw": {
 			Paper: MSST17, Where: "5.1 fig 3a/3b", Subject: []string{"xfs"}, Baseline: "raw",
-			Workloads: []string{"randread", "read", "write"}, Kind: Ratio, Value: one(1), Tolerance: 0.1,
+			Workloads: []string{"randread", "read", "write"}, Kind: Ratio, Value: exactly(1), Tolerance: 0.1,
 		},
 		"fs-xfs-rw-worse": {
 			Paper: MSST17, Where: "5.1 fig 3a", Subject: []string{"xfs randwrite 32 jobs"}, Baseline: "raw randwrite 32 jobs",
 			Kind: Ratio, Value: &Value{Low: math.Inf(-1), High: 1},
 		},
 		"fs-xfs-rw-cliff": {
-			Paper: MSST17, Where: "5.1 fig 3e", Subject: []string{"xfs randwrite over jobs"}, Kind: Location, Value: one(24),
+			Paper: MSST17, Where: "5.1 fig 3e", Subject: []string{"xfs randwrite over jobs"}, Kind: Location, Value: exactly(24),
 			Unit: "jobs", Note: "throughput falls beyond this; ext4 stays flat",
 		},
 		"drv-order-random": {
@@ -60,7 +60,7 @@ func TestValuesOfClaims(t *testing.T) {
 		},
 		"cas-media": {
 			Paper: SYSTOR15, Where: "4.2 fig 11", Subject: []string{"NVMe against one SATA SSD, YCSB"}, Kind: Ratio,
-			Value: &Value{Parts: []Part{{"D", *one(1.55)}, {"C", *one(8.34)}}},
+			Value: &Value{Parts: []Part{{"D", *exactly(1.55)}, {"C", *exactly(8.34)}}},
 		},
 	} {
 		want.ID = id
@@ -120,11 +120,11 @@ func FuzzParse(f *testing.F) {
 	f.Add(source)
 	f.Add([]byte("claims: [{id: a, paper: msst17, where: w, subject: [s], kind: ratio, value: '<'}]"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		all, err := Parse(text)
+		parsed, err := Parse(text)
 		if err != nil {
 			return
 		}
-		for _, c := range all {
+		for _, c := range parsed {
 			if c.ID == "" || c.Value == nil && c.Kind != Ordering || c.Value != nil && c.Value.Low > c.Value.High {
 				t.Errorf("%+v", c)
 			}

@@ -9,12 +9,12 @@ import (
 )
 
 func TestFigures(t *testing.T) {
-	all, err := parseFigures(figuresSource)
+	figures, err := parseFigures(figuresSource)
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := map[string]bool{}
-	for _, f := range all {
+	claimsWithFigure := map[string]bool{}
+	for _, f := range figures {
 		if _, built := examples.Find(f.Experiment); f.Experiment != "" && !built {
 			t.Errorf("figure %s: there is no built-in experiment %s", f.ID, f.Experiment)
 		}
@@ -23,12 +23,12 @@ func TestFigures(t *testing.T) {
 			if !known || c.Paper != f.Paper() {
 				t.Errorf("figure %s: %s is no published result of %s", f.ID, id, f.Paper())
 			}
-			of[id] = true
+			claimsWithFigure[id] = true
 		}
 	}
 	aFigure := regexp.MustCompile(`\b(fig|table) `)
 	for _, c := range All() {
-		if aFigure.MatchString(c.Where) && !of[c.ID] {
+		if aFigure.MatchString(c.Where) && !claimsWithFigure[c.ID] {
 			t.Errorf("%s is read off %s, and figures.yaml has it at none", c.ID, c.Where)
 		}
 	}
@@ -51,11 +51,12 @@ func TestFiguresAreFound(t *testing.T) {
 
 func TestWrongFiguresAreRefused(t *testing.T) {
 	for _, text := range []string{
-		"figures: [{id: msst17-1, where: x, shows: y, repeats: some}]",
-		"figures: [{id: nobody-1, where: x, shows: y, repeats: none, differs: [z]}]",
-		"figures: [{id: msst17-1, where: x, shows: y, repeats: none}]",
-		"figures: [{id: msst17-1, where: x, shows: y, repeats: whole}]",
-		"figures: [&a {id: msst17-1, where: x, shows: y, repeats: whole, experiment: z}, *a]",
+		"figures: [{id: msst17-1, where: x, shows: y, experiment: z, repeats: whole}]",
+		"figures: [{id: nobody-1, where: x, shows: y, differs: [z]}]",
+		"figures: [{id: msst17-1, where: x, shows: y}]",
+		"figures: [{id: msst17-1, where: x, shows: y, setup: true}]",
+		"figures: [{id: msst17-1, where: x, shows: y, setup: true, had: {cpus: 1}, experiment: z}]",
+		"figures: [&a {id: msst17-1, where: x, shows: y, experiment: z}, *a]",
 		"figures: [{id: msst17-1, wher: x}]",
 	} {
 		if _, err := parseFigures([]byte(text)); err == nil {

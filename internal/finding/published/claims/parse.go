@@ -55,7 +55,7 @@ func Parse(text []byte) ([]Claim, error) {
 	if err := d.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read claims: %w", err)
 	}
-	var all []Claim
+	var claims []Claim
 	var problems []error
 	seen := map[string]bool{}
 	for _, r := range file.Claims {
@@ -68,9 +68,9 @@ func Parse(text []byte) ([]Claim, error) {
 			problems = append(problems, fmt.Errorf("claim %q: %w", r.ID, err))
 			continue
 		}
-		all = append(all, c)
+		claims = append(claims, c)
 	}
-	return all, errors.Join(problems...)
+	return claims, errors.Join(problems...)
 }
 
 func (r row) claim() (Claim, error) {

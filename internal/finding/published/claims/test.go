@@ -32,15 +32,18 @@ type Test struct {
 	Illusion   bool     `yaml:"illusion"` // memory answers, which is what the claim says
 
 	// Of instances.
-	Software string   `yaml:"software"` // the database that it is about: Cassandra; "" for none
-	Others   bool     `yaml:"others"`   // any other workload of a database shows the shape too
-	Shape    Shape    `yaml:"shape"`    // of a curve over the number of instances
-	Policy   texts    `yaml:"policy"`   // of limits that each instance has, mem, or its names; against another one (Against)
-	At       int      `yaml:"at"`       // instances at which two policies, or workloads, are compared
-	Than     int      `yaml:"than"`     // instances of the baseline, where that is on several drives
-	Sides    []string `yaml:"sides"`    // of the two Roles beside each other, whose throughput it is about; both when it names none
-	Factor   texts    `yaml:"factor"`   // of experiments, whose levels are compared: "media"; any that a run has
-	Level    string   `yaml:"level"`    // of the subject, against that of Against; the highest against the lowest where it names none
+	Software string `yaml:"software"` // the database that it is about: Cassandra; "" for none
+	Others   bool   `yaml:"others"`   // any other workload of a database shows the shape too
+	// distributions of requests over records that the paper had under a role; YCSB's own where it names none
+	Distribution map[string][]string `yaml:"distribution"`
+
+	Shape  Shape    `yaml:"shape"`  // of a curve over the number of instances
+	Policy texts    `yaml:"policy"` // of limits that each instance has, mem, or its names; against another one (Against)
+	At     int      `yaml:"at"`     // instances at which two policies, or workloads, are compared
+	Than   int      `yaml:"than"`   // instances of the baseline, where that is on several drives
+	Sides  []string `yaml:"sides"`  // of the two Roles beside each other, whose throughput it is about; both when it names none
+	Factor texts    `yaml:"factor"` // of experiments, whose levels are compared: "media"; any that a run has
+	Level  string   `yaml:"level"`  // of the subject, against that of Against; the highest against the lowest where it names none
 
 	Parts map[string]Narrow `yaml:"parts"` // what each number of a claim that has several is about
 }
@@ -53,13 +56,13 @@ type Narrow struct {
 	Level  string   `yaml:"level"`
 }
 
-// Apart returns a claim for each number that a claim with Parts has; the claim itself where it has none.
-func (c Claim) Apart() (all []Claim) {
+// Apart returns a claim for each number of a claim with Parts; the claim itself if it has no Parts.
+func (c Claim) Apart() (claims []Claim) {
 	if c.Test == nil || len(c.Test.Parts) == 0 {
 		return []Claim{c}
 	}
 	for i, p := range c.Value.Parts {
-		one, t, narrow := c, *c.Test, c.Test.Parts[p.Name]
+		claim, t, narrow := c, *c.Test, c.Test.Parts[p.Name]
 		if narrow.Roles != nil {
 			t.Roles = narrow.Roles
 		}
@@ -67,10 +70,10 @@ func (c Claim) Apart() (all []Claim) {
 			t.Sides = narrow.Sides
 		}
 		t.Metric, t.Level = cmp.Or(narrow.Metric, t.Metric), cmp.Or(narrow.Level, t.Level)
-		one.Test, one.Value, one.Part = &t, &c.Value.Parts[i].Value, p.Name
-		all = append(all, one)
+		claim.Test, claim.Value, claim.Part = &t, &c.Value.Parts[i].Value, p.Name
+		claims = append(claims, claim)
 	}
-	return all
+	return claims
 }
 
 // How names the way in which a claim is tested.
@@ -103,16 +106,14 @@ const (
 
 // Roles of workloads: fio's patterns, and what YCSB asks a database for.
 const (
-	Updates     = "W" // updates alone
-	Inserts     = "I" // inserts alone, as records are loaded
-	TPCC        = "TPC-C"
-	AnyDatabase = "any" // whatever is asked
+	Updates = "W" // updates alone
+	Inserts = "I" // inserts alone, as records are loaded
+	TPCC    = "TPC-C"
 )
 
 // Roles are all of them: fio's, and YCSB's workloads.
 func Roles() []string {
-	return []string{"randread", "randwrite", "read", "write", "A", "B", "C", "D", "E", "F", Updates, Inserts, TPCC,
-		AnyDatabase}
+	return []string{"randread", "randwrite", "read", "write", "A", "B", "C", "D", "E", "F", Updates, Inserts, TPCC}
 }
 
 // Metric names what is compared: of stacks the rate, and of instances throughput, where it names none.
@@ -218,6 +219,9 @@ func (t *Test) check() error {
 	}
 	for _, r := range t.Sides {
 		wrong(!slices.Contains(t.Roles, r), "the side %q is none of its roles", r)
+	}
+	for r := range t.Distribution {
+		wrong(!slices.Contains(t.Roles, r), "a distribution is of %q, which is none of its roles", r)
 	}
 	wrong(!slices.Contains([]Metric{"", Throughput, P99, TailOverMean, DeviceBandwidth, TotalLatency, CompletionLatency,
 		SubmissionShare, SoftwareShare, SoftwareParts, HighestRate}, t.Metric), "there is no metric %q", t.Metric)

@@ -7,6 +7,7 @@ package points
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -48,14 +49,14 @@ const (
 
 // point is one row.
 type point struct {
-	line      int
-	mix       string // that rows of other classes are of, too; "" for one of its own
-	class     string
-	instances int
-	clients   int
-	think     float64 // s
-	host, own result.Limits
-	bringUp   int
+	line         int
+	mix          string // that rows of other classes may share; "" for its own
+	class        string
+	instances    int
+	clients      int
+	think        float64 // s
+	host, limits result.Limits
+	bringUp      int
 
 	rate, mean            float64    // a second; ns
 	percentiles           [4]float64 // ns: of percents
@@ -64,18 +65,19 @@ type point struct {
 	cpu                   float64           // s
 	peak                  float64           // bytes of each instance
 	fields                map[string]string // text of each column
+	doubts                []string          // reasons to doubt it, for people
 }
 
 // setupKey identifies a setup. Points with the same key are setups of one mix.
 type setupKey struct {
-	class     string
-	instances int
-	load      result.Load
-	host, own result.Limits
+	class        string
+	instances    int
+	load         result.Load
+	host, limits result.Limits
 }
 
 func (p point) setUp() setupKey {
-	return setupKey{p.class, p.instances, result.Load{Clients: p.clients, ThinkSeconds: p.think}, p.host, p.own}
+	return setupKey{p.class, p.instances, result.Load{Clients: p.clients, ThinkSeconds: p.think}, p.host, p.limits}
 }
 
 // has reports whether the row has a value in the column.
@@ -172,16 +174,16 @@ var columns = []column{
 		"limit of each instance",
 		level,
 		field.AboveZero,
-		func(p *point) *float64 { return &p.own.CPUs },
+		func(p *point) *float64 { return &p.limits.CPUs },
 	),
 	newColumn(
 		"own-memory",
 		"limit of each instance: 6GiB",
 		level,
 		aMemory,
-		func(p *point) *int64 { return &p.own.MemoryBytes },
+		func(p *point) *int64 { return &p.limits.MemoryBytes },
 	),
-	newColumn(setupColumn, "number of the setup that the row is of, where a point was measured several times", 0,
+	newColumn(setupColumn, "number of the row's setup, if a point was measured several times", 0,
 		field.Count(1, mostRows),
 		func(p *point) *int { return &p.bringUp }),
 }
@@ -209,7 +211,7 @@ var (
 	aRate      = field.As[int64](field.Rate(1, mostNumber).Like("20000"))
 	aBandwidth = field.Bandwidth(1, mostNumber).Like("250MB")
 	aMemory    = field.Bytes.Like("64GiB")
-	aSize      = field.As[float64](field.Size(0, mostBytes).Like("8KiB"))
+	aSize      = field.MeanSize(0, mostBytes).Like("8KiB")
 	aSpan      = field.Duration(0, math.MaxInt64).Like("1.2ms")
 	aTime      = field.Seconds(aSpan)
 	aLatency   = field.As[float64](aSpan) // in nanoseconds
@@ -255,11 +257,11 @@ func Read(name string, text []byte) (run result.Run, wrong problem.List) {
 		return run, wrong.Sorted().Within(name)
 	}
 	in.FieldsPerRecord = len(heading)
-	at := parseHeading(heading, &wrong)
+	fields := parseHeading(heading, &wrong)
 	if len(wrong) > 0 {
 		return run, wrong.Sorted().Within(name)
 	}
-	var all []point
+	var points []point
 	for len(wrong) < mostWrong {
 		record, err := in.Read()
 		if errors.Is(err, io.EOF) {
@@ -275,19 +277,19 @@ func Read(name string, text []byte) (run result.Run, wrong problem.List) {
 			break
 		}
 		line, _ := in.FieldPos(0)
-		if len(all) == mostRows {
+		if len(points) == mostRows {
 			wrong.InLine(line, fmt.Sprintf("there are more than %d points", mostRows), "leave some out")
 			break
 		}
-		all = append(all, parseRow(record, at, line, &wrong))
+		points = append(points, parseRow(record, fields, line, &wrong))
 	}
-	if len(all) == 0 && len(wrong) == 0 {
+	if len(points) == 0 && len(wrong) == 0 {
 		wrong.InLine(1, "there is no point below the heading", "write a line for each")
 	}
 	if len(wrong) > 0 {
 		return run, wrong.Sorted().Within(name)
 	}
-	run = runOf([]result.InputFile{result.NewInputFile(name, text)}, all, &wrong)
+	run = runOf([]result.InputFile{result.NewInputFile(name, text)}, points, &wrong)
 	return run, wrong.Sorted().Within(name)
 }
 
@@ -296,46 +298,65 @@ type Row struct {
 	File    string
 	Line    int
 	Columns map[string]string
+	Doubts  []string // reasons to doubt the point, for people
 }
 
-// Make converts rows, which may come from several files, to a run.
+// Make converts rows, which may come from several files, to a run. In whatever order files were given, points stand in
+// that of their levels as numbers, so that the first is what others are compared with.
 func Make(rows []Row, files []result.InputFile) (run result.Run, wrong problem.List) {
-	var all []point
+	rows = slices.SortedFunc(slices.Values(rows), func(a, b Row) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	var points []point
 	for _, row := range rows {
 		var record []string
-		var at []column
+		var fields []column
 		for _, c := range columns {
 			if text := row.Columns[c.Key]; text != "" || c.trait&required != 0 {
-				record, at = append(record, text), append(at, c)
+				record, fields = append(record, text), append(fields, c)
 			}
 		}
 		var bad problem.List
-		all = append(all, parseRow(record, at, row.Line, &bad))
+		p := parseRow(record, fields, row.Line, &bad)
+		p.doubts = append(slices.Clone(row.Doubts), p.doubts...)
+		points = append(points, p)
 		wrong = append(wrong, bad.Within(row.File)...)
 	}
 	if len(wrong) == 0 {
-		run = runOf(files, all, &wrong)
+		slices.SortStableFunc(points, point.compare)
+		run = runOf(files, points, &wrong)
 	}
 	return run, wrong
 }
 
+// compare orders points by class and by their levels.
+func (p point) compare(q point) int {
+	limits := func(a, b result.Limits) int {
+		return cmp.Or(cmp.Compare(a.CPUs, b.CPUs), cmp.Compare(a.MemoryBytes, b.MemoryBytes),
+			cmp.Compare(a.IO.OperationsPerSecond, b.IO.OperationsPerSecond),
+			cmp.Compare(a.IO.BytesPerSecond, b.IO.BytesPerSecond))
+	}
+	return cmp.Or(cmp.Compare(p.class, q.class), cmp.Compare(p.instances, q.instances),
+		cmp.Compare(p.clients, q.clients), cmp.Compare(p.think, q.think), limits(p.host, q.host), limits(p.limits, q.limits))
+}
+
 // ParseColumns parses values for all rows as a command line has them: "memory=64GiB, own-cpus=2".
 func ParseColumns(text string) (map[string]string, error) {
-	all := map[string]string{}
+	values := map[string]string{}
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, ok := strings.Cut(part, "=")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		at := slices.IndexFunc(columns, func(c column) bool { return c.Key == name })
-		if !ok || at < 0 || name == "mix" || name == setupColumn { // which tell rows apart
+		i := slices.IndexFunc(columns, func(c column) bool { return c.Key == name })
+		if !ok || i < 0 || name == "mix" || name == setupColumn { // which tell rows apart
 			return nil, fmt.Errorf("%q is no column with its value; write memory=64GiB, of %s", strings.TrimSpace(part),
 				plural.And(columnNames()))
 		}
-		if err := columns[at].Set(&point{}, value); err != nil {
+		if err := columns[i].Set(&point{}, value); err != nil {
 			return nil, fmt.Errorf("%s %q: %w", name, value, err)
 		}
-		all[name] = value
+		values[name] = value
 	}
-	return all, nil
+	return values, nil
 }
 
 func columnNames() []string { return plural.Words(columns, func(c column) string { return c.Key }) }
@@ -343,12 +364,9 @@ func columnNames() []string { return plural.Words(columns, func(c column) string
 // parseHeading returns the column of each field.
 func parseHeading(heading []string, wrong *problem.List) []column {
 	names := columnNames()
-	at := make([]column, len(heading))
+	fields := make([]column, len(heading))
 	for i, head := range heading {
 		head = strings.TrimSpace(head)
-		if head == "bring-up" { // its earlier name
-			head = setupColumn
-		}
 		c := slices.Index(names, head)
 		if c < 0 {
 			remedy := "columns are " + plural.And(names)
@@ -358,35 +376,36 @@ func parseHeading(heading []string, wrong *problem.List) []column {
 			wrong.InLine(1, fmt.Sprintf("there is no column %q", head), remedy)
 			continue
 		}
-		if slices.ContainsFunc(at[:i], func(other column) bool { return other.Key == head }) {
+		if slices.ContainsFunc(fields[:i], func(other column) bool { return other.Key == head }) {
 			wrong.InLine(1, fmt.Sprintf("the column %q is there twice", head), "")
 		}
-		at[i] = columns[c]
+		fields[i] = columns[c]
 	}
 	for _, c := range columns {
-		if c.trait&required != 0 && !slices.ContainsFunc(at, func(other column) bool { return other.Key == c.Key }) {
+		if c.trait&required != 0 && !slices.ContainsFunc(fields, func(other column) bool { return other.Key == c.Key }) {
 			wrong.InLine(1, fmt.Sprintf("the column %q is missing: %s", c.Key, c.Help), "")
 		}
 	}
-	return at
+	return fields
 }
 
 // parseRow parses a row. An empty field is an unknown value.
-func parseRow(record []string, at []column, line int, wrong *problem.List) point {
+func parseRow(record []string, fields []column, line int, wrong *problem.List) point {
 	p := point{line: line, fields: map[string]string{}}
 	for i, text := range record {
 		text = strings.TrimSpace(text)
 		if text == "" {
-			if at[i].trait&required != 0 {
-				wrong.InLine(line, at[i].Key+" is empty", "")
+			if fields[i].trait&required != 0 {
+				wrong.InLine(line, fields[i].Key+" is empty", "")
 			}
 			continue
 		}
-		if err := at[i].Set(&p, text); err != nil {
-			field.InText(wrong, line, at[i].Key, text, err)
+		if err := fields[i].Set(&p, text); err != nil {
+			field.InText(wrong, line, fields[i].Key, text, err)
 			continue
 		}
-		p.fields[at[i].Key] = text
+		p.fields[fields[i].Key] = text
 	}
+	p.check(wrong)
 	return p
 }

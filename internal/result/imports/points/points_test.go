@@ -27,14 +27,14 @@ func TestATableBecomesARun(t *testing.T) {
 		t.Fatal(wrong)
 	}
 	cells := runview.Of(&run)
-	at := result.Point{Stack: "elsewhere", Mix: "C-8-8-5ms-64GiB-20000"}
-	if s := cells.Sample(at, "", runview.Rate); len(s) != 2 || s[0].Value() != 2000 || s[1].Value() != 2100 {
+	point := result.Point{Stack: "elsewhere", Mix: "C-8-8-5ms-64GiB-20000"}
+	if s := cells.Sample(point, "", runview.Rate); len(s) != 2 || s[0].Value() != 2000 || s[1].Value() != 2100 {
 		t.Errorf("rates are %v", s)
 	}
 	for metric, want := range map[*runview.Metric]float64{&runview.P99: 100e6, &runview.MeanLatency: 28e6,
 		&runview.DeviceReads: 0.6,
 		&runview.CPUPerOp:    240e-6, &runview.PeakMemory: 8 * 7 << 30} {
-		if s := cells.Sample(at, "", *metric); len(s) != 2 || s[0].Value() < 0.999*want || s[0].Value() > 1.001*want {
+		if s := cells.Sample(point, "", *metric); len(s) != 2 || s[0].Value() < 0.999*want || s[0].Value() > 1.001*want {
 			t.Errorf("%s is %v, and not %v", metric.ID, s, want)
 		}
 	}
@@ -84,7 +84,7 @@ func TestRowsOfOneMixRanTogether(t *testing.T) {
 		t.Fatalf("%d trials of %+v", len(run.Trials), run.Mixes)
 	}
 	cells := runview.Of(&run)
-	at := result.Point{Stack: "elsewhere", Mix: "both"}
+	point := result.Point{Stack: "elsewhere", Mix: "both"}
 	for _, c := range []struct {
 		tenant string
 		metric runview.Metric
@@ -95,7 +95,7 @@ func TestRowsOfOneMixRanTogether(t *testing.T) {
 		{"C", runview.CPUPerOp, []float64{110e-6, 110e-6}}, {"D", runview.P99, []float64{3e6, 3e6}},
 		{"", runview.DeviceReads, []float64{(0.6*900 + 0.2*100) / 1000, (0.6*800 + 0.2*120) / 920}},
 	} {
-		s := cells.Sample(at, c.tenant, c.metric)
+		s := cells.Sample(point, c.tenant, c.metric)
 		if len(s) != 2 || math.Abs(s[0].Value()/c.want[0]-1) > 1e-4 || math.Abs(s[1].Value()/c.want[1]-1) > 1e-4 {
 			t.Errorf("%s of %q is %v, not %v", c.metric.ID, c.tenant, s, c.want)
 		}
@@ -111,7 +111,7 @@ func TestAllThatIsWrongIsSaidAtOnce(t *testing.T) {
 		"class,class,instances,clients,throughput\n": {`points.csv:1: the column "class" is there twice`},
 		"class,instances,clients,throughput,p99,memory\nC,0,8,-5,8,64XB\n,1,8,5,,\n": {
 			"points.csv:2: instances takes a whole number from 1", "points.csv:2: throughput takes operations a second above 0",
-			"points.csv:2: p99 takes a time", "add the unit: 8s", "points.csv:2: memory takes a size",
+			"points.csv:2: p99 takes a time", "add the unit: 8ms", "points.csv:2: memory takes a size",
 			"points.csv:3: class is empty"},
 		"class,instances,clients,throughput\nC,1,8\nC,NaN,8,5\n": {"points.csv:2: wrong number of fields",
 			`points.csv:3: instances takes a whole number from 1 to 100000, not "NaN"`},
@@ -121,14 +121,14 @@ func TestAllThatIsWrongIsSaidAtOnce(t *testing.T) {
 			"points.csv:3: mix m has another host", "points.csv:4: mix m has other instances, clients or limits of C"},
 		"mix,class,instances,clients,throughput\nm,C,1,8,5\nm,D,1,8,5\nm,C,1,8,5\n": {
 			"points.csv:4: setup 2 of mix m has no row of D"},
-		"mix,class,instances,clients,throughput,bring-up\nm,C,1,8,5,1\nm,C,1,8,5,1\n": {
+		"mix,class,instances,clients,throughput,setup\nm,C,1,8,5,1\nm,C,1,8,5,1\n": {
 			"points.csv:3: mix m has two rows of C in setup 1"},
 	} {
 		_, wrong := Read("points.csv", []byte(text))
-		said := wrong.Join("\n")
+		problems := wrong.Join("\n")
 		for _, w := range want {
-			if !strings.Contains(said, w) {
-				t.Errorf("%q: %s\nand not %s", text, said, w)
+			if !strings.Contains(problems, w) {
+				t.Errorf("%q: %s\nand not %s", text, problems, w)
 			}
 		}
 	}

@@ -23,9 +23,10 @@ func Made(run *result.Run) bool {
 
 // maker makes a run of points.
 type maker struct {
-	run    result.Run
-	levels map[string][]column // of each class
-	trials [][]point           // the rows of each trial
+	run     result.Run
+	classes map[string]bool
+	levels  map[string][]column // of each class
+	trials  [][]point           // the rows of each trial
 
 	mixes    map[string]int        // number of each mix, by its name
 	setUps   map[string][]setupKey // of its tenants
@@ -37,25 +38,27 @@ type maker struct {
 }
 
 // runOf makes a run of points.
-func runOf(files []result.InputFile, all []point, wrong *problem.List) result.Run {
-	m := maker{wrong: wrong, levels: levelsOf(all), mixes: map[string]int{}, setUps: map[string][]setupKey{},
+func runOf(files []result.InputFile, points []point, wrong *problem.List) result.Run {
+	m := maker{wrong: wrong, classes: map[string]bool{}, levels: levelsOf(points), mixes: map[string]int{},
+		setUps:  map[string][]setupKey{},
 		repeats: map[string]int{}, mixNames: map[string]bool{}, names: map[setupKey]string{}}
 	m.run = result.Run{
 		Schema: result.SchemaVersion, Status: result.RunComplete, Seed: 1,
 		Experiment: result.Experiment{Name: "points", Question: "What was measured before?"},
 		Environment: result.Environment{Notes: []string{"imported: " +
 			plural.And(plural.Words(files, func(f result.InputFile) string { return f.Name })) +
-			plural.Choose(len(files), " says", " say") + " so, and nothing of it was checked"}},
+			plural.Choose(len(files), " says", " say") + " so, and not checked against a device"}},
 		Stacks:   []result.Stack{{Name: stackName, Marks: []result.Mark{result.MarkImported}}},
 		Imported: files,
 	}
-	for _, p := range all {
+	for _, p := range points {
 		m.mixNames[p.mix] = true
-		if !slices.ContainsFunc(m.run.Workloads, func(w result.Workload) bool { return w.Name == p.class }) {
+		if !m.classes[p.class] {
+			m.classes[p.class] = true
 			m.run.Workloads = append(m.run.Workloads, result.Workload{Name: p.class, Kind: Kind, Summary: "imported"})
 		}
 	}
-	for _, p := range all {
+	for _, p := range points {
 		if p.mix == "" {
 			m.add(m.mixOf(p), p)
 			continue
@@ -69,19 +72,19 @@ func runOf(files []result.InputFile, all []point, wrong *problem.List) result.Ru
 }
 
 // levelsOf returns, for each class, the columns in which its points differ.
-func levelsOf(all []point) map[string][]column {
+func levelsOf(points []point) map[string][]column {
 	levels, first := map[string][]column{}, map[string]point{}
-	for _, p := range all {
+	for _, p := range points {
 		if _, met := first[p.class]; !met {
 			first[p.class] = p
 		}
 	}
 	for _, c := range columns {
-		for _, p := range all {
-			with := levels[p.class]
+		for _, p := range points {
+			differing := levels[p.class]
 			if c.trait&level != 0 && p.fields[c.Key] != first[p.class].fields[c.Key] &&
-				(len(with) == 0 || with[len(with)-1].Key != c.Key) {
-				levels[p.class] = append(with, c)
+				(len(differing) == 0 || differing[len(differing)-1].Key != c.Key) {
+				levels[p.class] = append(differing, c)
 			}
 		}
 	}
@@ -94,10 +97,10 @@ func (m *maker) mixOf(p point) string {
 		return name
 	}
 	words := []string{p.class, fmt.Sprint(p.instances)}
-	at := map[string]string{}
+	texts := map[string]string{}
 	for _, c := range m.levels[p.class] {
 		if text := levelText(p.fields[c.Key]); text != "" {
-			words, at[c.Key] = append(words, text), text
+			words, texts[c.Key] = append(words, text), text
 		}
 	}
 	name := strings.Join(words, "-")
@@ -106,8 +109,8 @@ func (m *maker) mixOf(p point) string {
 	}
 	m.mix(name, p)
 	m.names[p.setUp()] = name
-	if len(at) > 0 {
-		m.run.Mixes[len(m.run.Mixes)-1].Levels = at
+	if len(texts) > 0 {
+		m.run.Mixes[len(m.run.Mixes)-1].Levels = texts
 	}
 	return name
 }
@@ -135,7 +138,7 @@ func (m *maker) tenant(name string, p point) {
 	m.setUps[name] = append(m.setUps[name], p.setUp())
 	load := p.setUp().load
 	of := &m.run.Mixes[m.mixes[name]]
-	of.Tenants = append(of.Tenants, result.Tenant{Name: p.class, Workload: p.class, Count: p.instances, Limits: p.own,
+	of.Tenants = append(of.Tenants, result.Tenant{Name: p.class, Workload: p.class, Count: p.instances, Limits: p.limits,
 		Load: &load})
 }
 
@@ -154,21 +157,21 @@ func (m *maker) add(mix string, p point) {
 
 // join adds a row to the mix that it names: to the first setup that has no row of its class.
 func (m *maker) join(p point) {
-	at := slices.IndexFunc(m.setUps[p.mix], func(s setupKey) bool { return s.class == p.class })
+	i := slices.IndexFunc(m.setUps[p.mix], func(s setupKey) bool { return s.class == p.class })
 	first := m.setUps[p.mix]
 	switch {
 	case len(first) > 0 && first[0].host != p.host:
 		m.wrong.InLine(p.line, "mix "+p.mix+" has another host here than in its first row",
 			"rows of one mix ran on one host: name the mix differently")
 		return
-	case at >= 0 && first[at] != p.setUp():
+	case i >= 0 && first[i] != p.setUp():
 		m.wrong.InLine(p.line,
 			fmt.Sprintf("mix %s has other instances, clients or limits of %s here than before", p.mix, p.class),
-			"rows of one mix and class are setups of it: name the mix differently")
+			"rows of one mix and class are its setups: give the mix another name")
 		return
 	case len(first) == 0:
 		m.mix(p.mix, p)
-	case at < 0:
+	case i < 0:
 		m.tenant(p.mix, p)
 	}
 	for i, t := range m.run.Trials {
@@ -245,8 +248,8 @@ func (p point) instance(count, seconds float64) result.Instance {
 		latency = map[result.Stage]hist.Histogram{result.Total: {Count: uint64(count), MeanNS: p.mean, Printed: printed}}
 	}
 	in := result.Instance{Tenant: p.class, Workload: p.class, Stack: stackName, Status: result.TrialDone,
-		Measurement: &result.Measurement{Seconds: seconds, Operations: []result.Operation{{Name: Operation,
-			Count: uint64(count), Rate: p.rate, Latency: latency}}}}
+		Measurement: &result.Measurement{Seconds: seconds, RateOnly: true, Notes: p.doubts,
+			Operations: []result.Operation{{Name: Operation, Count: uint64(count), Rate: p.rate, Latency: latency}}}}
 	if p.has("cpu") {
 		in.Usage = &result.Usage{Seconds: seconds, CPUSeconds: p.cpu * count,
 			PeakMemoryBytes: int64(p.peak) * int64(p.instances)}

@@ -15,7 +15,7 @@ func TestAttackTargetThatAnswersWithoutEnd(t *testing.T) {
 		_, _ = w.Write([]byte(processor))
 	}))
 	defer elsewhere.Close()
-	for what, answer := range map[string]http.HandlerFunc{
+	for name, answer := range map[string]http.HandlerFunc{
 		"redirects": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) },
 		"too much": func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(processor))
@@ -26,8 +26,8 @@ func TestAttackTargetThatAnswersWithoutEnd(t *testing.T) {
 		},
 	} {
 		target := httptest.NewServer(answer)
-		if told, err := Read(t.Context(), target.URL); err == nil {
-			t.Errorf("%s: it is read: %+v", what, told)
+		if answered, err := Read(t.Context(), target.URL); err == nil {
+			t.Errorf("%s: it is read: %+v", name, answered)
 		}
 		target.Close()
 	}

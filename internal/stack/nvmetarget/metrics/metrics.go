@@ -144,8 +144,8 @@ const mostAnswered = 16 << 20
 // namespaces takes what is told of namespaces.
 func (t *Target) namespaces(families map[string]*dto.MetricFamily) {
 	for _, f := range []struct {
-		name string
-		of   func(*Namespace) *float64
+		name  string
+		field func(*Namespace) *float64
 	}{
 		{NamespaceReads, func(n *Namespace) *float64 { return &n.Reads }},
 		{NamespaceReadSeconds, func(n *Namespace) *float64 { return &n.ReadSeconds }},
@@ -153,12 +153,12 @@ func (t *Target) namespaces(families map[string]*dto.MetricFamily) {
 		{NamespaceWriteSeconds, func(n *Namespace) *float64 { return &n.WriteSeconds }},
 	} {
 		for _, m := range families[f.name].GetMetric() {
-			*f.of(t.namespace(m)) = valueOf(m)
+			*f.field(t.namespace(m)) = valueOf(m)
 		}
 	}
 	for _, f := range []struct {
 		name string
-		to   func(*Requests, *dto.Histogram)
+		set  func(*Requests, *dto.Histogram)
 	}{
 		{RequestSeconds, func(r *Requests, h *dto.Histogram) {
 			r.Count, r.Seconds = float64(h.GetSampleCount()), h.GetSampleSum()
@@ -171,11 +171,11 @@ func (t *Target) namespaces(families map[string]*dto.MetricFamily) {
 		}},
 	} {
 		for _, m := range families[f.name].GetMetric() {
-			if of := t.namespace(m).requests(labelsOf(m)["op"]); of != nil {
-				if *of == nil {
-					*of = new(Requests)
+			if request := t.namespace(m).requests(labelsOf(m)["op"]); request != nil {
+				if *request == nil {
+					*request = new(Requests)
 				}
-				f.to(*of, m.GetHistogram())
+				f.set(*request, m.GetHistogram())
 			}
 		}
 	}

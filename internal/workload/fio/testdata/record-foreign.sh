@@ -86,3 +86,7 @@ fio $file --iodepth=4 --time_based=1 --runtime=2050ms --eta=never --output-forma
 	--write_hist_log=coarse --log_hist_msec=500 --log_hist_coarseness=3
 mv *.log "$out"
 rm -f "$out/a.log" "$out/b.log"
+
+# Writes with fdatasync: as etcd recommends it, and with histograms of completion latency alone.
+fio --rw=write --ioengine=sync --fdatasync=1 --size=1m --bs=2300 --name=etcd --disk_util=0 --output-format=json --output="$out/fdatasync.json"
+fio --rw=randwrite --fdatasync=4 --ioengine=libaio --bs=4k --size=1m --name=every4 --disk_util=0 --output-format=json+ --output="$out/fdatasync-plus.json"

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"plimsoll/internal/database"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 )
 
@@ -63,10 +64,14 @@ const greeting = "plimsoll load generator 1"
 // Bounds of what is read from the other side.
 const (
 	mostLine     = 64 << 20         // of a report or a request
+	mostError    = 4 << 10          // of what it says at its end
 	mostBefore   = 1 << 20          // before the greeting
 	connectLimit = time.Minute      // until the greeting
 	endLimit     = 30 * time.Second // until the end, once it was asked to
 )
+
+// mostOutput bounds all parts of an output together.
+var mostOutput = 1 << 30
 
 // Options are what Control needs beside a request.
 type Options struct {
@@ -99,22 +104,22 @@ func Control(ctx context.Context, to Connection, r Request, o Options) (End, err
 		to.Kill()
 	}
 	why := to.Wait()
-	const what = "the load generator on the clients' machine"
+	const subject = "the load generator on the clients' machine"
 	switch {
 	case err == nil:
 		return end, nil
 	case why == nil:
-		return End{}, fmt.Errorf("%s: %w", what, err)
+		return End{}, fmt.Errorf("%s: %w", subject, err)
 	}
-	return End{}, fmt.Errorf("%s: %w: %w", what, err, why) // one line: of several, reports show the last
+	return End{}, fmt.Errorf("%s: %w: %w", subject, err, why) // one line: of several, reports show the last
 }
 
 // control is the side of Control.
 type control struct {
 	Options
-	mu   sync.Mutex
+	mu   sync.Mutex // guards down, which answers and the end are written to
 	down *json.Encoder
-	up   *bufio.Reader
+	up   *bufio.Reader // one goroutine reads it
 }
 
 func (c *control) send(message any) error {
@@ -132,10 +137,13 @@ func (c *control) follow(ctx context.Context, r Request, overdue *time.Timer) (E
 	if err := c.send(r); err != nil {
 		return End{}, err
 	}
-	for {
+	for outputLeft := mostOutput; ; {
 		var from report
 		if err := readLine(c.up, &from); err != nil {
 			return End{}, err
+		}
+		if outputLeft -= len(from.Output); outputLeft < 0 {
+			return End{}, fmt.Errorf("its output has more than %d bytes", mostOutput)
 		}
 		if len(from.Output) > 0 {
 			if _, err := c.Output.Write(from.Output); err != nil {
@@ -143,6 +151,7 @@ func (c *control) follow(ctx context.Context, r Request, overdue *time.Timer) (E
 			}
 		}
 		if from.End != nil {
+			from.End.Error = printable.Shorten(from.End.Error, mostError)
 			return *from.End, nil
 		}
 		if !from.Ready {
@@ -218,7 +227,7 @@ func (s *Session) Gate(ctx context.Context) error {
 
 // output writes reports.
 type output struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards to
 	to *json.Encoder
 }
 

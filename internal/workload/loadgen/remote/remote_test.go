@@ -49,6 +49,11 @@ func generator(ctx context.Context, s *Session, how string) (*result.ClientCPU, 
 	if how == "dies" {
 		os.Exit(9)
 	}
+	if how == "endless" {
+		for ctx.Err() == nil {
+			_, _ = s.Output.Write(make([]byte, 1<<20))
+		}
+	}
 	if how == "long" {
 		_, _ = s.Output.Write(bytes.Repeat([]byte{0, '\n', 255}, 1<<20))
 		<-ctx.Done()
@@ -169,5 +174,17 @@ func TestAttackRequests(t *testing.T) {
 		if err == nil || done {
 			t.Errorf("%.40q: %v, %t", text, err, done)
 		}
+	}
+}
+
+// TestAttackOutputThatDoesNotStop: a generator that goes on printing does not fill this host's disk.
+func TestAttackOutputThatDoesNotStop(t *testing.T) {
+	usual := mostOutput
+	mostOutput = 8 << 20
+	t.Cleanup(func() { mostOutput = usual })
+	output := &bytes.Buffer{}
+	_, err := Control(t.Context(), other(t, "endless"), request, Options{Output: output})
+	if err == nil || !strings.Contains(err.Error(), "output has more than") || output.Len() > mostOutput {
+		t.Errorf("%v, %d bytes", err, output.Len())
 	}
 }

@@ -3,6 +3,8 @@ package outputs
 import (
 	"regexp"
 	"strings"
+
+	"plimsoll/internal/printable"
 )
 
 // What HammerDB prints of a timed TPROC-C run, by its monitor. An operation is a new order with what goes along with
@@ -20,8 +22,14 @@ func beginsHammerDB(line string) bool {
 }
 
 func readHammerDB(o *output) (all []outputResult) {
-	users := ""
+	users, aborted := "", ""
 	for i, line := range o.lines {
+		if strings.Contains(line, ":FINISHED FAILED") {
+			aborted = printable.Line(line)
+			if len(all) > 0 && all[len(all)-1].aborted == "" { // users end after the result is printed, too
+				all[len(all)-1].aborted = aborted
+			}
+		}
 		if m := active.FindStringSubmatch(line); m != nil {
 			users = m[1]
 		}
@@ -43,10 +51,11 @@ func readHammerDB(o *output) (all []outputResult) {
 		}
 		all = append(
 			all,
-			outputResult{line: i + 1, columns: map[string]string{"clients": users, "throughput": decimal(orders / 60)},
+			outputResult{line: i + 1, aborted: aborted, columns: map[string]string{"clients": users,
+				"throughput": decimal(orders / 60)},
 				notes: []string{"an operation is a new order with what goes along with it: NOPM / 60"}},
 		)
-		users = ""
+		users, aborted = "", ""
 	}
 	return all
 }

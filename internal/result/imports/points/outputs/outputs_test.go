@@ -1,13 +1,19 @@
 package outputs
 
 import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/export"
 	"plimsoll/internal/result/imports/points"
 	"plimsoll/internal/runview"
 )
@@ -27,6 +33,11 @@ func files(t *testing.T, names ...string) (all []File) {
 	return all
 }
 
+// read converts outputs with the defaults of the command line.
+func read(files []File, columns map[string]string) (result.Run, problem.List) {
+	return Read(files, Options{Columns: columns, MostFailed: MostFailed})
+}
+
 // near reports whether two numbers are the same but for rounding.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(b)+1e-12 }
 
@@ -44,21 +55,22 @@ func TestBenchmarksArePoints(t *testing.T) {
 		"hammerdb.txt":     {{32, 1000, 0, 0, 0}, {64, 1500, 0, 0, 0}},
 		"ycsb.txt":         {{16, 10000, 1.25, 4, 7}},
 	} {
-		run, wrong := Read(files(t, name), nil)
+		run, wrong := read(files(t, name), nil)
 		if len(wrong) > 0 || len(run.Trials) != len(want) {
 			t.Errorf("%s: %d trials, %v", name, len(run.Trials), wrong)
 			continue
 		}
 		for i, w := range want {
-			of := run.Trials[i].Instances[0].Measurement.Operations[0]
-			at := map[float64]float64{}
-			for _, q := range of.Latency[result.Total].Printed {
-				at[q.Percent] = float64(q.NS) / 1e6
+			operation := run.Trials[i].Instances[0].Measurement.Operations[0]
+			percentiles := map[float64]float64{}
+			for _, q := range operation.Latency[result.Total].Printed {
+				percentiles[q.Percent] = float64(q.NS) / 1e6
 			}
 			clients := run.Mixes[i].Tenants[0].LoadOf().Clients
-			if clients != w.clients || !near(of.Rate, w.rate) || !near(of.Latency[result.Total].MeanNS/1e6, w.mean) ||
-				!near(at[95], w.p95) || !near(at[99], w.p99) {
-				t.Errorf("%s, result %d: %d clients, %+v", name, i+1, clients, of)
+			if clients != w.clients || !near(operation.Rate, w.rate) ||
+				!near(operation.Latency[result.Total].MeanNS/1e6, w.mean) ||
+				!near(percentiles[95], w.p95) || !near(percentiles[99], w.p99) {
+				t.Errorf("%s, result %d: %d clients, %+v", name, i+1, clients, operation)
 			}
 		}
 	}
@@ -75,15 +87,15 @@ func TestIostatFillsColumns(t *testing.T) {
 		{"iostat.txt", 5, 1.5, 16000 * 1024 / 400., 9600 * 1024 / 400., 0.01, 8},
 		{"iostat-old.txt", 1, 0.25, 6400 * 512 / 400., 1600 * 512 / 400., 0.005, 4},
 	} {
-		run, wrong := Read(files(t, "sysbench-8.txt", c.iostat), map[string]string{"memory": "64GiB", "class": "oltp"})
+		run, wrong := read(files(t, "sysbench-8.txt", c.iostat), map[string]string{"memory": "64GiB", "class": "oltp"})
 		if len(wrong) > 0 {
 			t.Fatal(wrong)
 		}
 		cells := runview.Of(&run)
-		at := cells.Points()[0]
+		point := cells.Points()[0]
 		for metric, want := range map[*runview.Metric]float64{&runview.DeviceReads: c.reads, &runview.DeviceWrites: c.writes,
 			&runview.DeviceReadBytes: c.read, &runview.DeviceWriteBytes: c.write, &runview.CPUPerOp: c.cpu} {
-			if s := cells.Sample(at, "", *metric); len(s) != 1 || math.Abs(s[0].Value()/want-1) > 1e-4 {
+			if s := cells.Sample(point, "", *metric); len(s) != 1 || math.Abs(s[0].Value()/want-1) > 1e-4 {
 				t.Errorf("%s: %s is %v, and not %v", c.iostat, metric.ID, s, want)
 			}
 		}
@@ -98,9 +110,9 @@ func TestIostatFillsColumns(t *testing.T) {
 
 // Of several outputs, iostat's belongs to the one that is called like it.
 func TestIostatBelongsToAnOutput(t *testing.T) {
-	all := files(t, "sysbench-8.txt", "sysbench-16.txt", "iostat.txt")
-	all[2].Name = "iostat-16.txt"
-	run, wrong := Read(all, nil)
+	outputs := files(t, "sysbench-8.txt", "sysbench-16.txt", "iostat.txt")
+	outputs[2].Name = "iostat-16.txt"
+	run, wrong := read(outputs, nil)
 	if len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
@@ -110,20 +122,21 @@ func TestIostatBelongsToAnOutput(t *testing.T) {
 }
 
 func TestWhatCannotBeReadIsSaid(t *testing.T) {
-	all := func(names ...string) []File { return files(t, names...) }
+	named := func(names ...string) []File { return files(t, names...) }
 	text := func(text string) []File { return []File{{"x.txt", []byte(text)}} }
 	for _, c := range []struct {
 		files []File
 		want  string
 	}{
-		{all("sysbench-rated.txt"), "sysbench-rated.txt:3: sysbench began transactions at a rate"},
-		{all("sysbench-cut.txt"), "sysbench-cut.txt:4: sysbench failed: mysql_stmt_execute() returned error 1290"},
-		{all("pgbench.txt", "iostat-once.txt"), "iostat-once.txt:3: there is one report"},
-		{all("iostat.txt"), "iostat says nothing of operations"},
-		{all("pgbench.txt", "pgbench.txt"), "pgbench.txt:1: it is the same as pgbench.txt"},
-		{all("sysbench-8.txt", "sysbench-16.txt", "iostat.txt"), "iostat.txt:1: nobody knows during which of the results"},
-		{append(all("pgbench.txt"), text("{}")...),
-			"x.txt:1: this is no output of sysbench, pgbench, hammerdb, ycsb or iostat -x"},
+		{named("sysbench-rated.txt"), "sysbench-rated.txt:3: sysbench began transactions at a rate"},
+		{named("sysbench-cut.txt"), "sysbench-cut.txt:4: sysbench failed: mysql_stmt_execute() returned error 1290"},
+		{named("pgbench.txt", "iostat-once.txt"), "iostat-once.txt:3: there is one report"},
+		{named("iostat.txt"), "iostat and logs of transactions alone are no result"},
+		{named("pgbench.txt", "pgbench.txt"), "pgbench.txt:1: it is the same as pgbench.txt"},
+		{named("sysbench-8.txt", "sysbench-16.txt", "iostat.txt"),
+			"iostat.txt:1: it is not known during which of the results"},
+		{append(named("pgbench.txt"), text("{}")...),
+			"x.txt:1: import cannot read it; it reads fio's JSON and logs, output of sysbench, "},
 		{text("Number of threads: 8\n"), "x.txt:1: the run of sysbench that begins here has no number of events"},
 		{text("sysbench 1.0.20\nCreating table\n"), "x.txt:1: sysbench printed no result here"},
 		{text("transaction type: a\ntps = 5 (including connections establishing)\n"),
@@ -137,15 +150,73 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 			"x.txt:2: YCSB began operations at a rate"},
 		{text("Number of threads: many\ntotal time: 5s\ntotal number of events: 5\n"),
 			"x.txt:1: sysbench does not say here how many clients"},
-		{append(all("pgbench.txt"), text("Device r/s w/s %util\n\nDevice r/s w/s %util\ndm-0 1 1 1\ndm-1 1 1 1\n")...),
+		{append(named("pgbench.txt"), text("Device r/s w/s %util\n\nDevice r/s w/s %util\ndm-0 1 1 1\ndm-1 1 1 1\n")...),
 			"x.txt:1: there is no disk among these devices"},
-		{append(all("pgbench.txt"), text("Device r/s w/s %util\n\nDevice r/s w/s %util\nsda 1 1\nsda 1 1 1\n")...),
+		{append(named("pgbench.txt"), text("Device r/s w/s %util\n\nDevice r/s w/s %util\nsda 1 1\nsda 1 1 1\n")...),
 			"x.txt:4: a line of a device has 3 columns, and the heading 4"},
 	} {
-		_, wrong := Read(c.files, nil)
+		_, wrong := read(c.files, nil)
 		if said := wrong.Join("\n"); !strings.Contains(said, c.want) {
 			t.Errorf("%q, and not %q", said, c.want)
 		}
+	}
+}
+
+// sysbenchOf is the output of a run of sysbench at a number of threads.
+func sysbenchOf(threads int, rate float64) File {
+	return File{fmt.Sprintf("sysbench-%d.txt", threads), fmt.Appendf(nil, "sysbench 1.0.20\nNumber of threads: %d\n"+
+		"total time: 10.0s\ntotal number of events: %.0f\n", threads, 10*rate)}
+}
+
+// A sweep stands in the order of its levels as numbers, whatever the shell's order was: the least is the reference.
+func TestSweepsAreInOrder(t *testing.T) {
+	sweep := []File{sysbenchOf(1, 150), sysbenchOf(2, 290), sysbenchOf(16, 620), sysbenchOf(128, 980)}
+	for _, order := range [][]int{{0, 3, 2, 1}, {3, 2, 1, 0}, {0, 1, 2, 3}} {
+		var given []File
+		for _, i := range order {
+			given = append(given, sweep[i])
+		}
+		run, wrong := read(given, nil)
+		if len(wrong) > 0 {
+			t.Fatal(wrong)
+		}
+		var clients []int
+		for _, m := range run.Mixes {
+			clients = append(clients, m.Tenants[0].LoadOf().Clients)
+		}
+		if !slices.Equal(clients, []int{1, 2, 16, 128}) || run.Trials[0].Measured().IOPS() != 150 {
+			t.Errorf("given as %v: clients %v, first %v/s", order, clients, run.Trials[0].Measured().IOPS())
+		}
+	}
+}
+
+// What a file does not say is an empty field of a table, and no number that it was computed with.
+func TestUnknownIsEmpty(t *testing.T) {
+	run, wrong := read(files(t, "pgbench.txt"), nil)
+	if len(wrong) > 0 {
+		t.Fatal(wrong)
+	}
+	var out bytes.Buffer
+	if err := export.CSV(&out, &run); err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(&out).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]string{}
+	for i, name := range records[0] {
+		known[name] = records[1][i]
+	}
+	for name, want := range map[string]string{"rate": "801.5", "operation_total_mean_ns": "19950000", "seconds": "",
+		"bytes_per_second": "", "user_cpu_cores": "", "system_cpu_cores": "", "operation_count": "", "operation_errors": "",
+		"operation_bytes": "", "operation_bytes_per_second": "", "operation_total_min_ns": "", "operation_total_max_ns": ""} {
+		if got, has := known[name]; !has || !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if v, ok := runview.Bandwidth.Of(&run.Trials[0], ""); ok {
+		t.Errorf("a bandwidth of %v", v)
 	}
 }
 
@@ -177,8 +248,8 @@ func FuzzRead(f *testing.F) {
 		}
 		f.Add(text, iostat)
 	}
-	f.Fuzz(func(t *testing.T, text, beside []byte) {
-		run, wrong := Read([]File{{"a.txt", text}, {"a-iostat.txt", beside}}, map[string]string{"memory": "1GiB"})
+	f.Fuzz(func(t *testing.T, text, iostat []byte) {
+		run, wrong := read([]File{{"a.txt", text}, {"a-iostat.txt", iostat}}, map[string]string{"memory": "1GiB"})
 		if len(wrong) > 0 {
 			return
 		}

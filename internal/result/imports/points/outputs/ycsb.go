@@ -3,6 +3,7 @@ package outputs
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 )
@@ -12,26 +13,58 @@ import (
 
 func beginsYCSB(line string) bool { return strings.HasPrefix(line, "[OVERALL], Throughput(ops/sec)") }
 
+// beginsYCSBRun reports whether a line is YCSB's, also of a run without a result.
+func beginsYCSBRun(line string) bool {
+	return beginsYCSB(line) || strings.Contains(line, "site.ycsb.Client") ||
+		strings.Contains(line, "com.yahoo.ycsb.Client")
+}
+
 // operationStats are YCSB's figures of one kind of operation.
 type operationStats struct{ operations, mean, p95, p99 float64 }
+
+// returns counts operations by what they returned, and those that YCSB lists apart as failed.
+type returns struct{ good, bad, apart float64 }
+
+func (r *returns) count(code string, operations float64) {
+	switch code {
+	case "OK", "BATCHED_OK", "0": // 0 before version 0.5
+		r.good += operations
+	default:
+		r.bad += operations
+	}
+}
+
+// failed returns how many operations failed, of how many.
+func (r *returns) failed(kinds map[string]*operationStats) (failed, tried float64) {
+	for _, k := range kinds {
+		tried += k.operations
+	}
+	failed = max(r.bad, r.apart)
+	return failed, max(r.good+r.bad, tried, failed)
+}
 
 func readYCSB(o *output) (all []outputResult) {
 	threads, kinds := "", map[string]*operationStats{}
 	var now *outputResult
+	var failures returns
 	finish := func() {
 		if now != nil {
 			now.latencies(kinds)
+			now.failed, now.tried = failures.failed(kinds)
 			all = append(all, *now)
 		}
-		now, kinds = nil, map[string]*operationStats{}
+		now, kinds, failures = nil, map[string]*operationStats{}, returns{}
 	}
 	rated := false
 	for i, line := range o.lines {
 		fields := strings.Split(line, ",")
 		switch {
-		case strings.Contains(line, "Command line:"):
+		case strings.Contains(line, "Command line:"), strings.Contains(line, "ycsb.Client "):
 			finish()
 			threads, rated = threadsOf(strings.Fields(line))
+		case isYCSBCommand(line):
+			finish()
+			threads, rated = threadsOf(strings.Fields(continued(o.lines[i:])))
 		case beginsYCSB(line) && rated:
 			o.refuse(i, "YCSB began operations at a rate, whatever was done", "hand in a run without -target")
 		case beginsYCSB(line):
@@ -45,17 +78,53 @@ func readYCSB(o *output) (all []outputResult) {
 		case now != nil && len(fields) == 3:
 			name := strings.Trim(fields[0], "[]")
 			value, ok := leading(fields[2])
-			if !ok || !isOperation(name) {
+			metric := strings.TrimSpace(fields[1])
+			if !ok {
+				continue
+			}
+			if of, is := strings.CutSuffix(name, "-FAILED"); is && isOperation(of) && metric == "Operations" {
+				failures.apart += value
+			}
+			if code, is := strings.CutPrefix(metric, "Return="); is && isOperation(name) {
+				failures.count(code, value)
+			}
+			if !isOperation(name) {
 				continue
 			}
 			if kinds[name] == nil {
 				kinds[name] = &operationStats{}
 			}
-			kinds[name].note(strings.TrimSpace(fields[1]), value)
+			kinds[name].note(metric, value)
 		}
 	}
 	finish()
 	return all
+}
+
+// isYCSBCommand reports whether a line has the command of a shell that runs YCSB, as people keep it with what was
+// printed.
+func isYCSBCommand(line string) bool {
+	words := strings.Fields(line)
+	return slices.ContainsFunc(words, func(w string) bool {
+		name := path.Base(w)
+		return name == "ycsb" || name == "ycsb.sh"
+	}) && (slices.Contains(words, "run") || slices.Contains(words, "load"))
+}
+
+// mostContinued is how many lines a command of a shell has.
+const mostContinued = 64
+
+// continued returns the first line, with those behind it that a backslash at the end of a line joins to it.
+func continued(lines []string) string {
+	text := ""
+	for _, line := range lines[:min(len(lines), mostContinued)] {
+		line, more := strings.CutSuffix(strings.TrimSpace(line), "\\")
+		text += " " + line
+		if !more {
+			break
+		}
+	}
+	return text
 }
 
 // threadsOf returns how many threads a command line asks for, and whether it asks for a rate.
@@ -82,13 +151,13 @@ func isOperation(name string) bool {
 		!strings.ContainsFunc(name, func(r rune) bool { return (r < 'A' || r > 'Z') && r != '-' })
 }
 
-func (k *operationStats) note(what string, value float64) {
+func (k *operationStats) note(metric string, value float64) {
 	us := 1.0
-	if strings.HasSuffix(what, "(ms)") {
+	if strings.HasSuffix(metric, "(ms)") {
 		us = 1000
 	}
-	what, _, _ = strings.Cut(what, "(")
-	switch what {
+	metric, _, _ = strings.Cut(metric, "(")
+	switch metric {
 	case "Operations":
 		k.operations = value
 	case "AverageLatency":
