@@ -111,7 +111,7 @@ func hasIOFit(profile *config.KubeSchedulerProfile) bool {
 }
 
 // framework returns what filters by a profile.
-func (all *profiles) framework(ctx context.Context, profile *config.KubeSchedulerProfile, client kubernetes.Interface,
+func (known *profiles) framework(ctx context.Context, profile *config.KubeSchedulerProfile, client kubernetes.Interface,
 	factory informers.SharedInformerFactory,
 ) (framework.Framework, error) {
 	// Pods with resource claims stay where they are.
@@ -123,11 +123,11 @@ func (all *profiles) framework(ctx context.Context, profile *config.KubeSchedule
 		if err != nil {
 			return nil, err
 		}
-		all.plugins = append(all.plugins, p)
+		known.plugins = append(known.plugins, p)
 		return p, nil
 	}
 	f, err := runtime.NewFramework(ctx, registry, profile, runtime.WithClientSet(client),
-		runtime.WithInformerFactory(factory), runtime.WithSnapshotSharedLister(all.lister),
+		runtime.WithInformerFactory(factory), runtime.WithSnapshotSharedLister(known.lister),
 		runtime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())))
 	if err != nil {
 		return nil, fmt.Errorf("rules of scheduler %s: %w", profile.SchedulerName, err)
