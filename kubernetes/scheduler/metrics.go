@@ -13,7 +13,7 @@ var (
 		Subsystem:      "plimsoll",
 		Name:           "model_unreadable",
 		StabilityLevel: metrics.ALPHA,
-		Help:           "1 for a ConfigMap with a model that cannot be read: its last readable version is used. * is all of them.",
+		Help:           "1 for a ConfigMap with an unreadable model: its last readable version is used. * is all ConfigMaps.",
 	},
 		[]string{"configmap"})
 	judged = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: "plimsoll", Name: "nodes_judged_total",
