@@ -61,8 +61,8 @@ func TestWhatIsNoValley(t *testing.T) {
 		cause loadline.Cause // "": no valley
 		says  string
 	}{
-		{"level", [5]float64{1000, 1000, 1000, 1000, 1000}, "", "more of them never do less, up to 8"},
-		{"saturates", [5]float64{500, 1000, 2000, 2000, 2000}, "", "more of them never do less"},
+		{"level", [5]float64{1000, 1000, 1000, 1000, 1000}, "", "no larger number was seen to do less, up to 8"},
+		{"saturates", [5]float64{500, 1000, 2000, 2000, 2000}, "", "no larger number was seen to do less"},
 		{"falls", [5]float64{500, 1000, 2000, 1200, 700}, loadline.CauseUnknown, "8 do 0.35 times as much"},
 	} {
 		v := runview.New(scaled("direct", c.rates, flat, [5]float64{}, 5))

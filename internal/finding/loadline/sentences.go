@@ -42,7 +42,7 @@ func (f *Facts) title() string {
 	case c.Line.Instances < last:
 		return text + fmt.Sprintf("%d did most together, and whether %d do less may be chance", c.Best, last)
 	}
-	return text + fmt.Sprintf("more of them never do less, up to %d", last)
+	return text + fmt.Sprintf("no larger number was seen to do less, up to %d", last)
 }
 
 // verdict is the first sentence of a run that asks for nothing else.
