@@ -30,6 +30,7 @@ type suite struct {
 type outcome struct {
 	suite   suite
 	took    time.Duration
+	cpu     time.Duration // processor time of its command, and of the processes that it waited for
 	tests   tests
 	problem string // that is no test's; "" for none
 	skipped string // why nothing was tested; "" when it was
@@ -139,6 +140,7 @@ func (s suite) run(out *lines) (o outcome) {
 		o.problem = err.Error()
 	}
 	err = cmd.Wait()
+	o.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	if s.goTests {
 		o.tests = readJUnit(report)
 	}

@@ -9,18 +9,23 @@ import (
 )
 
 // writeTable writes a row for each suite, and below it what failed by its name.
-// Suites run beside each other: all took less time than the sum of theirs.
+// Suites run beside each other: all took less time than the sum of theirs. Processor time is the sum.
 func writeTable(out io.Writer, outcomes []outcome, took time.Duration) {
-	fmt.Fprintf(out, "\n%-8s %-8s %7s  %s\n", "suite", "result", "time", "tests")
+	row := func(name, verdict, elapsed, cpu, count string) {
+		fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("%-8s %-8s %7s %7s  %s", name, verdict, elapsed, cpu, count), " "))
+	}
+	fmt.Fprintln(out)
+	row("suite", "result", "time", "CPU", "tests")
+	var cpu time.Duration
 	for _, o := range outcomes {
-		fmt.Fprintln(out,
-			strings.TrimRight(fmt.Sprintf("%-8s %-8s %7s  %s", o.suite.name, o.verdict(), clock(o.took), o.count()), " "))
+		row(o.suite.name, o.verdict(), clock(o.took), clock(o.cpu), o.count())
+		cpu += o.cpu
 	}
 	verdict := "passed"
 	if slices.ContainsFunc(outcomes, outcome.failed) {
 		verdict = "FAILED"
 	}
-	fmt.Fprintf(out, "%-8s %-8s %7s\n", "all", verdict, clock(took))
+	row("all", verdict, clock(took), clock(cpu), "")
 	for _, o := range outcomes {
 		if !o.failed() {
 			continue
