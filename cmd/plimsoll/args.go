@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"plimsoll/examples"
+	"plimsoll/internal/cli/glossary"
 	"plimsoll/internal/field"
 	"plimsoll/internal/problem/suggest"
 	"plimsoll/internal/units/plural"
@@ -100,7 +101,7 @@ var otherCommands = map[string]string{
 	"results": "runs", "ps": "runs", "history": "runs", "status": "runs", "experiments": "list",
 	"html": "report", "view": "show", "start": "run", "bench": "run", "benchmark": "run", "measure": "run",
 	"diff": "compare", "check": "validate", "lint": "validate", "cleanup": "clean", "undo": "clean",
-	"glossary": "help words",
+	"glossary": "help words", "reproduce": "papers run",
 }
 
 // removing are names of a command that there is not: several remove something.
@@ -123,6 +124,9 @@ func meantCommand(parent *cobra.Command, name string) string {
 			"what is kept for runs, plimsoll clean undoes what a crash left behind"
 	case builtIn, err == nil:
 		return fmt.Sprintf("did you mean plimsoll run %s?", name)
+	}
+	if _, explained := glossary.Find(name); explained {
+		return fmt.Sprintf("did you mean plimsoll help words %s?", name)
 	}
 	return ""
 }
