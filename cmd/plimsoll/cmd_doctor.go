@@ -132,7 +132,7 @@ func (p doctorPrinter) device(d hostinfo.Device) {
 			rotational = "rotational"
 		}
 		p.detail("", joinNonEmpty(prefixed("firmware ", d.Firmware), prefixed("scheduler ", d.Scheduler),
-			prefixed("cache ", d.WriteCache), rotational))
+			prefixed("cache ", d.WriteCache), rotational, prefixed("atomic writes ", atomicSizes(d.AtomicWrites))))
 	}
 	if n := d.Namespace; n != nil {
 		blocks := fmt.Sprintf("LBA format %d+%d bytes", n.BlockBytes, n.MetaBytes)
@@ -152,6 +152,17 @@ func (p doctorPrinter) device(d hostinfo.Device) {
 	for _, r := range d.Problems {
 		p.reason(string(r.Cause)+": "+r.Why, r.Remedy)
 	}
+}
+
+// atomicSizes returns the sizes of a drive's atomic writes for people; "" where the kernel does not say.
+func atomicSizes(u *result.AtomicUnits) string {
+	switch {
+	case u == nil:
+		return ""
+	case u.Max == 0:
+		return u.String()
+	}
+	return units.Bytes(uint64(u.Min)) + " to " + units.Bytes(uint64(u.Max))
 }
 
 func (p doctorPrinter) quick(q hostinfo.Quick) {

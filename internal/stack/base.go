@@ -150,6 +150,11 @@ func (b *build) finish() error {
 	}
 	b.base.Devices, b.base.Disks = devices, b.base.disks(devices)
 	b.base.Facts = append(b.base.Facts, schedulers(devices, nil)...)
+	if b.base.dir != "" && (b.base.view == nil || b.base.view == volume) { // a writable layer passes no promise on
+		if u, err := blockdev.FileAtomicWrites(b.base.dir); err == nil {
+			b.base.Facts = append(b.base.Facts, result.AtomicFact(u))
+		}
+	}
 	if b.base.dir != "" {
 		b.base.flush = slices.Insert(b.base.flush, 0, b.base.dir)
 	}

@@ -13,8 +13,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host/blockdev"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/problem/suggest"
+	"plimsoll/internal/result"
 	"plimsoll/internal/state/inputfile"
 	"plimsoll/internal/units/plural"
 )
@@ -35,6 +37,8 @@ type Device struct {
 	Scheduler  string    `json:"scheduler"`   // the active one
 	WriteCache string    `json:"write_cache"` // "write back", "write through"
 	Rotational bool      `json:"rotational"`
+	// sizes of writes that the drive promises to make whole; nil for a partition, and where the kernel does not say
+	AtomicWrites *result.AtomicUnits `json:"atomic_writes,omitempty"`
 	Partition  bool      `json:"partition"`
 	Problems   []Refusal `json:"problems,omitempty"` // why it may not be used
 
@@ -112,6 +116,9 @@ func (h *Host) describe(name string) (Device, bool) {
 	d.Scheduler = active(readTrimmed(disk, "queue/scheduler"))
 	d.WriteCache = readTrimmed(disk, "queue/write_cache")
 	d.Rotational = readTrimmed(disk, "queue/rotational") == "1"
+	if u, known := blockdev.AtomicWrites(h.Roots, name); known && !d.Partition {
+		d.AtomicWrites = &u
+	}
 	return d, true
 }
 

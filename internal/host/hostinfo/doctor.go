@@ -128,7 +128,7 @@ func (h *Host) Doctor(ctx context.Context, fileSystems []FileSystem) Report {
 		}
 		r.Sections = append(r.Sections, s)
 	}
-	r.Sections = append(r.Sections, files, loops, h.layers(k), groups, h.observation(k), load)
+	r.Sections = append(r.Sections, files, h.atomicWrites(), loops, h.layers(k), groups, h.observation(k), load)
 	if err != nil {
 		r.Sections = append(r.Sections, Section{Name: "block devices", Items: []Item{{
 			Name: "list", OK: Unknown, Why: err.Error(), Remedy: "mount proc and sysfs, or name their roots",

@@ -47,6 +47,35 @@ func (h *Host) fileSystem(f FileSystem, k kernel) Item {
 	return i
 }
 
+// keepDoubleWrites is advice where no write is promised to be atomic.
+const keepDoubleWrites = "keep innodb_doublewrite and full_page_writes on"
+
+// atomicWrites reports, for each mounted file system that can hold data, the sizes of writes that it promises to make
+// whole or not at all.
+func (h *Host) atomicWrites() Section {
+	s := Section{Name: "atomic writes"}
+	mounts, err := h.Mounts()
+	if err != nil {
+		s.Items = append(s.Items, Item{Name: "file systems", OK: Unknown, Why: err.Error(), Remedy: "mount proc"})
+	}
+	for _, m := range mounts {
+		i := Item{Name: m.Dir, OK: Yes}
+		promised, err := h.calls.atomicWrites(m.Dir)
+		switch {
+		case err != nil:
+			i.OK, i.Why, i.Remedy = Unknown, err.Error(), "run plimsoll as root; else "+keepDoubleWrites
+		case promised.Max == 0:
+			i.OK, i.Value, i.Remedy = No, m.FSType, keepDoubleWrites
+			i.Why = "statx promises no atomic write: the kernel, the file system or its drive has none"
+		default:
+			i.Value = fmt.Sprintf("%s, %s to %s, of direct writes with RWF_ATOMIC alone", m.FSType,
+				units.Bytes(uint64(promised.Min)), units.Bytes(uint64(promised.Max)))
+		}
+		s.Items = append(s.Items, i)
+	}
+	return s
+}
+
 // quickBytes is the space that the files of `run quick` take below State: a
 // loop device's file of 1 GiB at a time, images, and as much to spare.
 const quickBytes = 2 << 30

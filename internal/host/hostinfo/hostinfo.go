@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"plimsoll/internal/host/hostfs"
+	"plimsoll/internal/result"
 )
 
 // Host reads facts about a host. Its fields are the roots of the kernel's and the distribution's files; New uses this
@@ -70,6 +71,8 @@ type systemCalls interface {
 	ioURing() error                       // nil: a ring can be made
 	bpf() error                           // nil: a map can be made
 	freeBytes(dir string) (uint64, error) // on the file system of dir
+	// atomicWrites returns the sizes of writes that are atomic in files of dir.
+	atomicWrites(dir string) (result.AtomicUnits, error)
 	runs() []string                       // ids of runs that are under way
 }
 

@@ -15,17 +15,26 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/host/hostfs"
+	"plimsoll/internal/result"
 )
 
 // recorded answers the system calls of a recorded host.
 type recorded struct {
 	ring, maps error
 	free       uint64
+	atomic     map[string]result.AtomicUnits // by directory; others fail
 }
 
 func (r recorded) ioURing() error                   { return r.ring }
 func (r recorded) bpf() error                       { return r.maps }
 func (r recorded) freeBytes(string) (uint64, error) { return r.free, nil }
+func (r recorded) atomicWrites(dir string) (result.AtomicUnits, error) {
+	u, known := r.atomic[dir]
+	if !known {
+		return u, fmt.Errorf("make a file without a name in %s: %w", dir, unix.EOPNOTSUPP)
+	}
+	return u, nil
+}
 func (recorded) runs() []string                     { return nil }
 
 // unpack makes a recorded host of testdata/NAME.txtar below a new directory.
@@ -97,7 +106,8 @@ func link(t *testing.T, name, to string) {
 //	append path=PATH      add the input to a file
 //	remove path=PATH      remove a file or a tree
 //	link path=PATH to=TO  make a symbolic link
-//	calls ring=E bpf=E free=N   what the kernel answers
+//	calls ring=E bpf=E free=N   what the kernel answers;
+//	      atomic=(DIR,DIR)      the directory with atomic writes of 4 to 16 KiB, and the one without
 //	devices [NAME...]     the devices, or some of them, with what speaks against each
 //	find NAME...          what each name finds
 //	environment           the environment, as stored
@@ -176,6 +186,8 @@ func calls(t *testing.T, d *datadriven.TestData) recorded {
 			r.maps = errnos[a.Vals[0]]
 		case "free":
 			d.ScanArgs(t, "free", &r.free)
+		case "atomic":
+			r.atomic = map[string]result.AtomicUnits{a.Vals[0]: {Min: 4096, Max: 16384}, a.Vals[1]: {}}
 		}
 	}
 	return r
@@ -199,6 +211,9 @@ func tellDevice(out *strings.Builder, d Device) {
 		d.Serial, d.Firmware)
 	if d.Scheduler != "" {
 		fmt.Fprintf(out, ", %s, %s", d.Scheduler, d.WriteCache)
+	}
+	if d.AtomicWrites != nil {
+		fmt.Fprintf(out, ", atomic writes %s", d.AtomicWrites)
 	}
 	if d.Rotational {
 		out.WriteString(", rotational")

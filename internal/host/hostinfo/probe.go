@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host/blockdev"
+	"plimsoll/internal/result"
 	"plimsoll/internal/state/activeruns"
 )
 
@@ -51,6 +53,8 @@ func (thisKernel) freeBytes(dir string) (uint64, error) {
 		return st.Bavail * uint64(st.Bsize), err
 	}
 }
+
+func (thisKernel) atomicWrites(dir string) (result.AtomicUnits, error) { return blockdev.FileAtomicWrites(dir) }
 
 // runs lists those of plimsoll that are under way.
 func (thisKernel) runs() (ids []string) {
