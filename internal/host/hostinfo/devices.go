@@ -23,24 +23,24 @@ import (
 
 // Device is a block device of the host: a whole disk or a partition.
 type Device struct {
-	Name       string    `json:"name"`   // kernel name: "nvme0n1"
-	Path       string    `json:"path"`   // "/dev/nvme0n1"
-	MajMin     string    `json:"majmin"` // "259:0"
-	Model      string    `json:"model"`  // of a partition: that of its disk
-	Serial     string    `json:"serial"` // "" for a partition: it is its disk's
-	Firmware   string    `json:"firmware"`
-	IDs        []string  `json:"ids,omitempty"`   // names in /dev/disk/by-id
-	UUID       string    `json:"uuid,omitempty"`  // of an NVMe namespace
-	NGUID      string    `json:"nguid,omitempty"` // of an NVMe namespace, or its EUI-64
-	Namespace  *NVMe     `json:"nvme,omitempty"`  // properties of an NVMe namespace; nil for other devices
-	SizeBytes  uint64    `json:"size_bytes"`
-	Scheduler  string    `json:"scheduler"`   // the active one
-	WriteCache string    `json:"write_cache"` // "write back", "write through"
-	Rotational bool      `json:"rotational"`
+	Name       string   `json:"name"`   // kernel name: "nvme0n1"
+	Path       string   `json:"path"`   // "/dev/nvme0n1"
+	MajMin     string   `json:"majmin"` // "259:0"
+	Model      string   `json:"model"`  // of a partition: that of its disk
+	Serial     string   `json:"serial"` // "" for a partition: it is its disk's
+	Firmware   string   `json:"firmware"`
+	IDs        []string `json:"ids,omitempty"`   // names in /dev/disk/by-id
+	UUID       string   `json:"uuid,omitempty"`  // of an NVMe namespace
+	NGUID      string   `json:"nguid,omitempty"` // of an NVMe namespace, or its EUI-64
+	Namespace  *NVMe    `json:"nvme,omitempty"`  // properties of an NVMe namespace; nil for other devices
+	SizeBytes  uint64   `json:"size_bytes"`
+	Scheduler  string   `json:"scheduler"`   // the active one
+	WriteCache string   `json:"write_cache"` // "write back", "write through"
+	Rotational bool     `json:"rotational"`
 	// sizes of writes that the drive promises to make whole; nil for a partition, and where the kernel does not say
 	AtomicWrites *result.AtomicUnits `json:"atomic_writes,omitempty"`
-	Partition  bool      `json:"partition"`
-	Problems   []Refusal `json:"problems,omitempty"` // why it may not be used
+	Partition    bool                `json:"partition"`
+	Problems     []Refusal           `json:"problems,omitempty"` // why it may not be used
 
 	disk string // kernel name of the disk that a partition is on
 }

@@ -73,7 +73,7 @@ type systemCalls interface {
 	freeBytes(dir string) (uint64, error) // on the file system of dir
 	// atomicWrites returns the sizes of writes that are atomic in files of dir.
 	atomicWrites(dir string) (result.AtomicUnits, error)
-	runs() []string                       // ids of runs that are under way
+	runs() []string // ids of runs that are under way
 }
 
 // programTimeout bounds a program that prints its version, and blkid. An emulated processor takes four seconds to

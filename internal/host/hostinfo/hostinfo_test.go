@@ -35,7 +35,7 @@ func (r recorded) atomicWrites(dir string) (result.AtomicUnits, error) {
 	}
 	return u, nil
 }
-func (recorded) runs() []string                     { return nil }
+func (recorded) runs() []string { return nil }
 
 // unpack makes a recorded host of testdata/NAME.txtar below a new directory.
 // Files in bin/ are programs; "links" lists symbolic links; proc/config is

@@ -54,7 +54,9 @@ func (thisKernel) freeBytes(dir string) (uint64, error) {
 	}
 }
 
-func (thisKernel) atomicWrites(dir string) (result.AtomicUnits, error) { return blockdev.FileAtomicWrites(dir) }
+func (thisKernel) atomicWrites(dir string) (result.AtomicUnits, error) {
+	return blockdev.FileAtomicWrites(dir)
+}
 
 // runs lists those of plimsoll that are under way.
 func (thisKernel) runs() (ids []string) {
