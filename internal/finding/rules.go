@@ -27,6 +27,7 @@ import (
 	"plimsoll/internal/finding/ranking"
 	"plimsoll/internal/finding/spending"
 	"plimsoll/internal/finding/tenants"
+	"plimsoll/internal/finding/tornpages"
 	"plimsoll/internal/finding/unbound"
 	"plimsoll/internal/finding/verdict"
 	"plimsoll/internal/result"
@@ -50,6 +51,7 @@ var table = []rule{
 	{name: "elasticity", draw: elasticity.Find},
 	{name: "policies", draw: policies.Find},
 	{name: "overload", draw: overload.Find},
+	{name: "torn-pages", draw: tornpages.Find},
 	{name: "levels", draw: levels.Find, points: true},
 	{name: "tenants", draw: tenants.Find, points: true},
 	{name: "fastest", draw: ranking.Find},

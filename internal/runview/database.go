@@ -17,6 +17,15 @@ func (v *View) Asked(workload string) (l ycsb.Load, ok bool) {
 	return ycsb.LoadOf(w.Declared)
 }
 
+// Server returns the database that a workload drives. ok is false for workloads without one.
+func (v *View) Server(workload string) (server database.Server, ok bool) {
+	w, known := v.Run.Workload(workload)
+	if !known || !slices.Contains([]string{ycsb.Kind.Name, ycsb.TPCC.Name}, w.Kind) {
+		return nil, false
+	}
+	return ycsb.ServerOf(w.Declared)
+}
+
 // DatabaseTitle returns the display name of a database.
 func DatabaseTitle(name string) string {
 	for _, k := range database.All() {

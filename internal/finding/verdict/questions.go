@@ -11,6 +11,7 @@ import (
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/policies"
 	"plimsoll/internal/finding/tenants"
+	"plimsoll/internal/finding/tornpages"
 	"plimsoll/internal/result"
 	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
@@ -34,6 +35,7 @@ var questions = []question{
 	asked(loadLine),
 	asked(tenants.Verdict),
 	asked(overload.Verdict),
+	asked(tornpages.Verdict),
 	asked(levels.Verdict),
 }
 

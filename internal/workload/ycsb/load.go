@@ -71,6 +71,17 @@ func LoadOf(declared string) (l Load, ok bool) {
 	return l, true
 }
 
+// ServerOf returns the database of a workload's declaration, with its parameters. ok is false where it cannot be read.
+func ServerOf(declared string) (server database.Server, ok bool) {
+	d, ok := readDeclared(declared)
+	if !ok {
+		return nil, false
+	}
+	d.databases = database.All()
+	d.database(d.named)
+	return d.server, d.server != nil && len(d.Problems) == 0
+}
+
 // readDeclared reads a declaration, except for the parameters of its database.
 func readDeclared(declared string) (d *decoder, ok bool) {
 	var doc yaml.Node
