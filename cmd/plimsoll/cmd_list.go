@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/units/plural"
@@ -76,12 +78,16 @@ func (a *app) list() error {
 	var all []listedExperiment
 	for _, q := range questions {
 		for _, name := range q.experiments {
-			l, err := listExperiment(name, q.title)
-			if err != nil {
-				return err
-			}
-			all = append(all, l)
+			all = append(all, listedExperiment{Name: name, Group: q.title})
 		}
+	}
+	var reading errgroup.Group
+	reading.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range all {
+		reading.Go(func() error { return all[i].read() })
+	}
+	if err := reading.Wait(); err != nil {
+		return err
 	}
 	if a.jsonOutput {
 		return a.document("experiments", all)
@@ -107,24 +113,18 @@ func (a *app) list() error {
 	return err
 }
 
-// listExperiment returns the entry of a built-in experiment.
-func listExperiment(name, group string) (listedExperiment, error) {
-	e, err := loadExperiment(name, "")
+// read reads the built-in experiment of that name.
+func (l *listedExperiment) read() error {
+	e, err := loadExperiment(l.Name, "")
 	if err != nil {
-		return listedExperiment{}, err
+		return err
 	}
-	l := listedExperiment{
-		Name:      e.Name,
-		Group:     group,
-		Question:  e.Question,
-		Stacks:    len(e.Stacks),
-		Workloads: len(e.Workloads),
-		Scales:    e.Scales,
-	}
+	l.Question, l.Stacks, l.Workloads, l.Scales = e.Question, len(e.Stacks), len(e.Workloads), e.Scales
 	if e.Mixed() {
 		l.Mixes = len(e.Mixes)
 	}
 	experiment.AddControl(e) // which a run measures as well
-	l.Trials, l.Seconds = len(experiment.Trials(e, 0)), experiment.Estimate(e).Seconds()
-	return l, nil
+	trials := experiment.Trials(e, 0)
+	l.Trials, l.Seconds = len(trials), experiment.EstimateOf(e, trials).Seconds()
+	return nil
 }

@@ -18,7 +18,9 @@ import (
 // loadExperiment reads a built-in experiment by its name, or a file, at one of its scales where scale names one.
 func loadExperiment(name, scale string) (*experiment.Experiment, error) {
 	if text, ok := examples.Find(name); ok {
-		e, err := parseExperiment(name+".yaml", scale, text)
+		file := name + ".yaml"
+		e, err := parseWith(file, text, experiment.Options{Scale: scale, BuiltIn: true,
+			Open: func(named string) ([]byte, error) { return openBeside(file, named) }})
 		if err == nil {
 			e.File = "" // it is no file of the user's
 		}

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -35,9 +34,12 @@ const (
 
 // Estimate returns the expected duration of a run of e, set-up and tear-down of its stacks included, and its
 // measurements at the load line, where these are asked for.
-func Estimate(e *Experiment) time.Duration {
+func Estimate(e *Experiment) time.Duration { return EstimateOf(e, Trials(e, 0)) }
+
+// EstimateOf returns the same for a run of these trials.
+func EstimateOf(e *Experiment, trials []Planned) time.Duration {
 	total := ElasticityTakes(e)
-	for _, cost := range Costs(e, Trials(e, 0)) {
+	for _, cost := range Costs(e, trials) {
 		total += cost
 	}
 	return total
@@ -58,9 +60,13 @@ func Costs(e *Experiment, trials []Planned) []time.Duration {
 		base  string
 		block int
 	}
+	needs := map[string]laying{}
+	for name, w := range workloads {
+		needs[name] = layingOf(w)
+	}
 	var (
 		up     bringUp
-		laid   map[string]bool   // of what is up: files that were laid out, rounds that were driven
+		laid   map[laidOut]bool  // of what is up
 		region = map[int64]int{} // how many files of so many bytes were made, in the block
 		block  int
 		costs  = make([]time.Duration, len(trials))
@@ -78,7 +84,7 @@ func Costs(e *Experiment, trials []Planned) []time.Duration {
 		}
 		now := bringUp{strings.Join(on, "\x00"), t.Block}
 		if now != up {
-			up, laid = now, map[string]bool{}
+			up, laid = now, map[laidOut]bool{}
 			made := map[int64]int{}
 			for _, s := range on {
 				l := stacks[s]
@@ -93,35 +99,59 @@ func Costs(e *Experiment, trials []Planned) []time.Duration {
 			}
 		}
 		for _, instance := range m.Instances(t.Stack) {
-			w := workloads[instance.Workload]
+			need := needs[instance.Workload]
 			speed := sharedSpeed
 			if len(devices(stacks[instance.Stack])) > 0 {
 				speed = deviceSpeed
 			}
 			// Workloads that need the same space of the same files lay them out once.
-			files := fmt.Sprint(instance.Stack, instance.Place, w.Layout(), w.NeedBytes())
-			if served := w.Abilities().Serving; served != nil { // places get copies, which file systems share
-				files = fmt.Sprint(instance.Stack, "golden", w.Layout(), w.NeedBytes())
-				costs[i] += perServer/time.Duration(m.Count()) + served.Starts // they start at the same time
+			files := laidOut{stack: instance.Stack, place: instance.Place, layout: need.layout, bytes: need.bytes}
+			if need.served != nil { // places get copies, which file systems share
+				files.place = keptData
+				costs[i] += perServer/time.Duration(m.Count()) + need.served.Starts // they start at the same time
 			}
 			if !laid[files] {
 				laid[files] = true
 				passes := max(1, e.Precondition.Passes)
-				costs[i] += seconds(float64(passes) * float64(w.NeedBytes()) / float64(speed))
+				costs[i] += seconds(float64(passes) * float64(need.bytes) / float64(speed))
 			}
-			place := fmt.Sprint("place ", instance.Stack, instance.Place)
+			place := laidOut{stack: instance.Stack, place: instance.Place}
 			if instance.Place > 0 && !laid[place] {
 				laid[place] = true
 				costs[i] += perPlace
 			}
 		}
 		// At least a window of rounds; how many more it takes is not known.
-		if rounds := "rounds of " + t.Mix; e.Precondition.Rounds > 0 && !laid[rounds] {
+		if rounds := (laidOut{mix: t.Mix}); e.Precondition.Rounds > 0 && !laid[rounds] {
 			laid[rounds] = true
 			costs[i] += time.Duration(stopping.SNIA.Window) * e.Precondition.Round
 		}
 	}
 	return costs
+}
+
+// laidOut is what is done once while a stack is up: files laid out, a place made, or, where only a mix is named, rounds
+// driven.
+type laidOut struct {
+	stack  string
+	place  int
+	layout string // of the files; "" for the place itself
+	bytes  int64
+	mix    string
+}
+
+// keptData is the place of data that each server gets a copy of.
+const keptData = -1
+
+// laying is what a workload lays out.
+type laying struct {
+	layout string
+	bytes  int64
+	served *workload.Serving // nil if it starts no server
+}
+
+func layingOf(w workload.Workload) laying {
+	return laying{layout: w.Layout(), bytes: w.NeedBytes(), served: w.Abilities().Serving}
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

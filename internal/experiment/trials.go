@@ -2,10 +2,11 @@ package experiment
 
 import (
 	"cmp"
-	"fmt"
 	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 )
 
 // Planned is a trial of the plan.
@@ -95,17 +96,6 @@ func pointsOf(stacks []Stack, mixes []Mix) []Planned {
 // and the name. Stacks that two blocks share are thus in reverse order, whatever else is in these blocks.
 func Arrange(points []Planned, rounds int, seed uint64, block int) []Planned {
 	odd := block - 1 + block%2
-	random := func(name string) uint64 {
-		hash := fnv.New64a()
-		_, _ = fmt.Fprintf(hash, "%d\x00%s", odd, name) // never fails
-		return rand.NewPCG(seed, hash.Sum64()).Uint64()
-	}
-	compare := func(a, b string) int {
-		if block == odd {
-			return cmp.Compare(random(a), random(b))
-		}
-		return cmp.Compare(random(b), random(a))
-	}
 	var stacks []string
 	pointsOf := map[string][]Planned{}
 	for _, p := range points {
@@ -116,17 +106,42 @@ func Arrange(points []Planned, rounds int, seed uint64, block int) []Planned {
 		p.Block = block
 		pointsOf[base] = append(pointsOf[base], p)
 	}
-	slices.SortStableFunc(stacks, compare)
-	var out []Planned
+	key := func(name string) uint64 {
+		hash := fnv.New64a()
+		_, _ = io.WriteString(hash, strconv.Itoa(odd)+"\x00"+name) // never fails
+		return rand.NewPCG(seed, hash.Sum64()).Uint64()
+	}
+	sortByKey(stacks, block != odd, key)
+	out := make([]Planned, 0, len(points)*rounds)
 	for _, s := range stacks {
 		for round := range rounds {
-			slices.SortStableFunc(pointsOf[s], func(a, b Planned) int {
-				return compare(fmt.Sprint(s, "\x00", a.Mix, "\x00", round), fmt.Sprint(s, "\x00", b.Mix, "\x00", round))
-			})
+			suffix := "\x00" + strconv.Itoa(round)
+			sortByKey(pointsOf[s], block != odd, func(p Planned) uint64 { return key(s + "\x00" + p.Mix + suffix) })
 			out = append(out, pointsOf[s]...)
 		}
 	}
 	return out
+}
+
+// sortByKey sorts items by a number of each, which it asks for once; reversed puts the greatest first.
+func sortByKey[T any](items []T, reversed bool, key func(T) uint64) {
+	type keyed struct {
+		key  uint64
+		item T
+	}
+	all := make([]keyed, len(items))
+	for i, item := range items {
+		all[i] = keyed{key(item), item}
+	}
+	slices.SortStableFunc(all, func(a, b keyed) int {
+		if reversed {
+			a, b = b, a
+		}
+		return cmp.Compare(a.key, b.key)
+	})
+	for i, k := range all {
+		items[i] = k.item
+	}
 }
 
 // Number counts trials that follow others: in all, and by stack and mix.

@@ -104,17 +104,18 @@ type Quick struct {
 // Doctor examines the host. FileSystems are those that stacks can have.
 func (h *Host) Doctor(ctx context.Context, fileSystems []FileSystem) Report {
 	load := h.load(ctx) // before anything is done here
+	found := h.findPrograms(ctx, true)
 	k := h.kernel()
 	devices, err := h.Devices()
-	program, engines := h.fio(ctx), h.engines(ctx)
+	engines := found.engines
 	r := Report{FileSystems: fileSystems, Devices: devices}
-	r.Environment = h.environment(devices, err, program, engines, h.runningDriver(ctx))
+	r.Environment = h.environment(devices, err, found, h.runningDriver(ctx))
 
 	rights := h.rights()
-	fio := h.fioSection(ctx, program, engines)
+	fio := h.fioSection(found)
 	loops := h.loops(k, devices, fileSystems)
 	files := h.fileSystems(k, fileSystems)
-	docker := h.docker(ctx, engines)
+	docker := h.docker(ctx, found)
 	groups := h.cgroups()
 	r.Sections = []Section{rights, fio, docker}
 	var drivers Section // of the engine that runs would start

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/moby/moby/client"
@@ -13,25 +14,49 @@ import (
 	"plimsoll/internal/host/version"
 )
 
-// engine is a dockerd from which private engines may be started.
+// engine is a dockerd from which private engines may be started, or a docker.
 type engine struct {
 	path    string
 	version string // "20.10.24+dfsg1"; "" when it cannot be asked
 	err     error
 }
 
-// engines returns the dockerds in PATH; runs start the first.
-func (h *Host) engines(ctx context.Context) []engine {
-	paths := programs(h.Path, "dockerd")
-	if path, _ := h.program("dockerd"); len(paths) == 0 && path != "" {
-		paths = []string{path}
+// programVersions are programs of the host, and their answers.
+type programVersions struct {
+	fio     fioProgram
+	engines []engine // the dockerds in PATH; runs start the first
+	clients []engine // the dockers in PATH, for Doctor alone
+}
+
+// findPrograms asks the programs for their versions, all at the same time; for Doctor also clients and fio's engines.
+func (h *Host) findPrograms(ctx context.Context, doctor bool) (found programVersions) {
+	var asking sync.WaitGroup
+	found.fio.path, found.fio.inPath = h.program("fio")
+	if f := &found.fio; f.path != "" {
+		asking.Go(func() { f.askVersion(ctx) })
+		if doctor {
+			asking.Go(func() { _, f.libaio = runProgram(ctx, f.path, "--enghelp=libaio") })
+			asking.Go(func() { _, f.ioURing = runProgram(ctx, f.path, "--enghelp=io_uring") })
+		}
 	}
-	var out []engine
-	for _, path := range paths {
-		v, err := dockerVersion(ctx, path)
-		out = append(out, engine{path: path, version: v, err: err})
+	versions := func(paths []string) []engine {
+		all := make([]engine, len(paths))
+		for i, path := range paths {
+			all[i].path = path
+			asking.Go(func() { all[i].version, all[i].err = dockerVersion(ctx, path) })
+		}
+		return all
 	}
-	return out
+	engines := programs(h.Path, "dockerd")
+	if path, _ := h.program("dockerd"); len(engines) == 0 && path != "" {
+		engines = []string{path}
+	}
+	found.engines = versions(engines)
+	if doctor {
+		found.clients = versions(programs(h.Path, "docker"))
+	}
+	asking.Wait()
+	return found
 }
 
 // dockerVersion reads "Docker version 20.10.24+dfsg1, build 5d6db84".
@@ -49,15 +74,14 @@ func dockerVersion(ctx context.Context, path string) (string, error) {
 }
 
 // docker reports Docker's programs and engines.
-func (h *Host) docker(ctx context.Context, engines []engine) Section {
+func (h *Host) docker(ctx context.Context, found programVersions) Section {
 	s := Section{Name: "Docker"}
-	s.Items = append(s.Items, h.privateEngines(engines))
-	for _, e := range engines {
-		s.Items = append(s.Items, versionItem("dockerd", e.path, e.version, e.err))
+	s.Items = append(s.Items, h.privateEngines(found.engines))
+	for _, e := range found.engines {
+		s.Items = append(s.Items, versionItem("dockerd", e))
 	}
-	for _, path := range programs(h.Path, "docker") {
-		v, err := dockerVersion(ctx, path)
-		s.Items = append(s.Items, versionItem("docker (client)", path, v, err))
+	for _, c := range found.clients {
+		s.Items = append(s.Items, versionItem("docker (client)", c))
 	}
 	hosts := []string{h.ownEngine()}
 	if h.DockerHost != "" && h.DockerHost != hosts[0] {
@@ -75,10 +99,10 @@ func (h *Host) docker(ctx context.Context, engines []engine) Section {
 // ownEngine is the address of the engine that serves this host.
 func (h *Host) ownEngine() string { return "unix://" + filepath.Join(h.Run, "docker.sock") }
 
-func versionItem(name, path, version string, err error) Item {
-	i := Item{Name: name, OK: Yes, Value: version + "  " + path}
-	if err != nil {
-		i.OK, i.Value, i.Why, i.Remedy = Unknown, path, err.Error(), "install it anew"
+func versionItem(name string, e engine) Item {
+	i := Item{Name: name, OK: Yes, Value: e.version + "  " + e.path}
+	if e.err != nil {
+		i.OK, i.Value, i.Why, i.Remedy = Unknown, e.path, e.err.Error(), "install it anew"
 	}
 	return i
 }

@@ -20,24 +20,23 @@ type fioProgram struct {
 	version string // "3.33"; "" when it cannot be asked
 	number  version.Version
 	err     error
+
+	libaio, ioURing error // of engines that are plug-ins in packages of their own
 }
 
-func (h *Host) fio(ctx context.Context) fioProgram {
-	var f fioProgram
-	if f.path, f.inPath = h.program("fio"); f.path == "" {
-		return f
-	}
+// askVersion asks fio for its version.
+func (f *fioProgram) askVersion(ctx context.Context) {
 	out, err := runProgram(ctx, f.path, "--version")
 	if f.err = err; err != nil {
-		return f
+		return
 	}
 	f.version = strings.TrimPrefix(strings.TrimSpace(out), "fio-")
 	f.number, f.err = version.ParseFio(out)
-	return f
 }
 
 // fioSection reports on fio and its engines, on the host and in containers.
-func (h *Host) fioSection(ctx context.Context, f fioProgram, engines []engine) Section {
+func (h *Host) fioSection(found programVersions) Section {
+	f := found.fio
 	item := Item{Name: "fio", OK: Yes, Value: strings.TrimSpace(f.version + "  " + f.path)}
 	switch {
 	case f.path == "":
@@ -55,8 +54,8 @@ func (h *Host) fioSection(ctx context.Context, f fioProgram, engines []engine) S
 	if f.path == "" || f.err != nil {
 		return s
 	}
-	s.Items = append(s.Items, h.libaio(ctx, f), h.ioURing(ctx, f))
-	for _, e := range engines {
+	s.Items = append(s.Items, h.libaio(f), h.ioURing(f))
+	for _, e := range found.engines {
 		if e.err == nil {
 			s.Items = append(s.Items, h.containerRing(e))
 		}
@@ -64,17 +63,10 @@ func (h *Host) fioSection(ctx context.Context, f fioProgram, engines []engine) S
 	return s
 }
 
-// hasEngine asks fio for an I/O engine: engines may be plug-ins in packages
-// of their own.
-func hasEngine(ctx context.Context, f fioProgram, engine string) error {
-	_, err := runProgram(ctx, f.path, "--enghelp="+engine)
-	return err
-}
-
-func (h *Host) libaio(ctx context.Context, f fioProgram) Item {
+func (h *Host) libaio(f fioProgram) Item {
 	i := Item{Name: "libaio", OK: Yes}
-	if err := hasEngine(ctx, f, "libaio"); err != nil {
-		i.OK, i.Why, i.Remedy = No, "this fio lacks the engine: "+err.Error(),
+	if f.libaio != nil {
+		i.OK, i.Why, i.Remedy = No, "this fio lacks the engine: "+f.libaio.Error(),
 			"install a fio with libaio (Fedora: fio-engine-libaio)"
 		return i
 	}
@@ -94,10 +86,10 @@ func (h *Host) libaio(ctx context.Context, f fioProgram) Item {
 }
 
 // ioURing reports whether fio can use io_uring on the host itself.
-func (h *Host) ioURing(ctx context.Context, f fioProgram) Item {
+func (h *Host) ioURing(f fioProgram) Item {
 	i := Item{Name: "io_uring", OK: Yes}
-	if err := hasEngine(ctx, f, "io_uring"); err != nil {
-		i.OK, i.Why, i.Remedy = No, "this fio lacks the engine: "+err.Error(),
+	if f.ioURing != nil {
+		i.OK, i.Why, i.Remedy = No, "this fio lacks the engine: "+f.ioURing.Error(),
 			"install a fio with io_uring (Fedora: fio-engine-io_uring)"
 		return i
 	}

@@ -14,12 +14,11 @@ import (
 // that matters.
 func (h *Host) Environment(ctx context.Context) result.Environment {
 	devices, err := h.Devices()
-	return h.environment(devices, err, h.fio(ctx), h.engines(ctx), h.runningDriver(ctx))
+	return h.environment(devices, err, h.findPrograms(ctx, false), h.runningDriver(ctx))
 }
 
 // environment is Environment with the slow lookups already done.
-func (h *Host) environment(devices []Device, err error, fio fioProgram, engines []engine, driver string,
-) result.Environment {
+func (h *Host) environment(devices []Device, err error, found programVersions, driver string) result.Environment {
 	e := result.Environment{
 		Hostname:       readTrimmed(h.Roots.Proc, "sys/kernel/hostname"),
 		Kernel:         readTrimmed(h.Roots.Proc, "sys/kernel/osrelease"),
@@ -30,11 +29,11 @@ func (h *Host) environment(devices []Device, err error, fio fioProgram, engines 
 		MemoryBytes:    h.memory(),
 		Virtualization: h.virtualization(),
 		CgroupVersion:  h.cgroupVersion(),
-		FioVersion:     fio.version,
+		FioVersion:     found.fio.version,
 		StorageDriver:  driver,
 	}
-	if len(engines) > 0 {
-		e.DockerVersion = engines[0].version
+	if len(found.engines) > 0 {
+		e.DockerVersion = found.engines[0].version
 	}
 	if err != nil {
 		e.Notes = append(e.Notes, "block devices are not known: "+err.Error())

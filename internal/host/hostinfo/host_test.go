@@ -208,7 +208,7 @@ func TestRunningEngine(t *testing.T) {
 			break
 		}
 	}
-	docker := h.docker(t.Context(), h.engines(t.Context()))
+	docker := h.docker(t.Context(), h.findPrograms(t.Context(), true))
 	if len(docker.Items) == 0 || docker.Items[len(docker.Items)-1] != item {
 		t.Errorf("the engine at DOCKER_HOST is not in %+v", docker)
 	}

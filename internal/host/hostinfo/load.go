@@ -45,7 +45,7 @@ const (
 	busyBytes = 1 << 20 // per second
 )
 
-// loadInterval is the default length of a load measurement.
+// loadInterval is the default length of a load measurement of a host that is not quiet in the first third of it.
 const loadInterval = time.Second
 
 // quietRemedy is advice on making a host quiet.
@@ -202,10 +202,20 @@ func (l Load) Problems(disks []string) problem.List {
 	return problems
 }
 
-// load reports the current load of the host.
+// isBusy reports whether the load would affect measurements.
+func (l Load) isBusy() bool {
+	return l.Busy >= busyCPU || l.Steal >= busySteal || slices.ContainsFunc(l.Disks, DiskLoad.busy)
+}
+
+// load reports the current load of the host. A host that seems busy is watched for longer: a short interval makes much
+// of a single burst.
 func (h *Host) load(ctx context.Context) Section {
 	s := Section{Name: "load"}
-	l, err := h.WatchLoad().End(ctx, h.moment)
+	watch := h.WatchLoad()
+	l, err := watch.End(ctx, h.moment/3)
+	if err == nil && l.isBusy() {
+		l, err = watch.End(ctx, h.moment)
+	}
 	if err != nil {
 		s.Items = append(s.Items,
 			Item{Name: "processors", OK: Unknown, Why: err.Error(), Remedy: "mount proc and sysfs, or name their roots"})

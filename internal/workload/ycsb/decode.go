@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/invopop/jsonschema"
 	"go.yaml.in/yaml/v3"
@@ -52,6 +53,7 @@ func (d *decoder) driven(node *yaml.Node) (workload.Workload, problem.List) {
 	}
 	w := &driven{Params: d.Params, name: d.kindName, server: d.server, kind: d.kind, databases: d.databases,
 		declared: string(declared)}
+	w.abilities = sync.OnceValue(w.newAbilities)
 	if w.elsewhere() && w.makes() == "" && !w.readOnly() {
 		d.Problem(node, "it writes to records that are not its own: what is there already is only read",
 			"take a workload that reads, such as C; or have a schema made for it, with load: true")

@@ -24,6 +24,7 @@ type driven struct {
 	server    database.Server
 	replace   bool // replace an existing schema of that name elsewhere
 	declared  string
+	abilities func() workload.Abilities // those that the parameters give, worked out once
 }
 
 // Info implements workload.Workload.
@@ -231,7 +232,10 @@ func (w *driven) generate(args ...string) []string {
 }
 
 // Abilities implements workload.Workload.
-func (w *driven) Abilities() workload.Abilities {
+func (w *driven) Abilities() workload.Abilities { return w.abilities() }
+
+// newAbilities returns the abilities that the parameters give. It makes the server's configuration.
+func (w *driven) newAbilities() workload.Abilities {
 	if w.elsewhere() {
 		return workload.Abilities{
 			Watch: func(workload.Timing) workload.Watch { return &watch{reader: w.reader()} },
