@@ -516,7 +516,13 @@ func inside(held []Held, beyond bool) Number {
 // distance is how far instances lie outside of the points that a class was fitted to, as the network knows them, as a
 // logarithm: 0 for inside, ln 2 for twice as many instances or half as much memory.
 func (f *Fitted) distance(p *Params, in instances) (far float64) {
-	points := f.all()
+	asked := f.asked(p)
+	return asked.distance(in)
+}
+
+// distance is Fitted.distance by this network.
+func (k *askedNetwork) distance(in instances) (far float64) {
+	points, p := k.class.all(), k.params
 	outside := func(x float64, of func(Point) float64) {
 		if x == 0 {
 			return
@@ -536,19 +542,11 @@ func (f *Fitted) distance(p *Params, in instances) (far float64) {
 		outside(in.memory, Point.Memory)
 	}
 	// A limit that binds is no other one for having been seen; one that was never near is.
-	var seen map[Resource]float64
 	for s, u := range in.usedAlone() {
 		if u < near {
 			continue
 		}
-		if seen == nil {
-			seen = map[Resource]float64{}
-			for i := range points {
-				for s, u := range p.at(&points[i]).usedAlone() {
-					seen[s] = max(seen[s], u)
-				}
-			}
-		}
+		seen := k.mostUsed()
 		switch {
 		case seen[s] == 0:
 			far = max(far, math.Ln2)

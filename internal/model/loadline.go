@@ -51,6 +51,7 @@ func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err e
 	t.ask(f)
 	of := func(params func(*Fitted) *Params, off func(in instances) float64) (carried, peak int, ok bool) {
 		rates, within := make([]float64, most), make([]bool, most)
+		network := f.asked(params(f))
 		for n := range most {
 			t.Count = n + 1
 			if q.overfull() != "" {
@@ -62,8 +63,7 @@ func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err e
 			}
 			in := o.in[0]
 			rates[n] = o.rates[0] * math.Exp(off(in))
-			p := params(f)
-			r := f.reading(p, in.position(), math.Log(o.rates[0]), f.measured(p), 0, -1)
+			r := network.reading(in.position(), math.Log(o.rates[0]), 0)
 			rates[n] *= math.Exp(r.more)
 			if r.chosen != nil {
 				line.Law = r.law
@@ -88,17 +88,17 @@ func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err e
 	line.Instances, line.Peak, solved = of(func(f *Fitted) *Params { return &f.Params },
 		func(instances) float64 { return 0 })
 	var carried, peaks []float64
+	network := f.asked(&f.Params)
 	for d := range draws {
 		// What the form itself gets wrong it gets wrong at each number anew.
 		rng := rand.New(rand.NewPCG(m.Seed, uint64(d)))
 		c, p, ok := of(func(f *Fitted) *Params { return f.draw(d) }, func(in instances) float64 {
-			p := &f.Params
-			far := f.distance(p, in)
+			far := network.distance(in)
 			off := float64(f.Check.Between.Off)
 			if far > 0 {
 				off = float64(f.Check.Beyond.Off)
 			}
-			if r := f.reading(p, in.position(), 0, f.measured(p), far, -1); r.chosen != nil {
+			if r := network.reading(in.position(), 0, far); r.chosen != nil {
 				off = (r.high - r.low) / 2 / normalQuantile
 			}
 			return off * rng.NormFloat64()

@@ -393,10 +393,7 @@ func (f *Fitted) smaller(host Host) (all []Host) {
 
 // measured returns the logarithm of what the network says where a class stood, at any position.
 func (f *Fitted) measured(p *Params) func(position) float64 {
-	return func(at position) float64 {
-		q := at.point(&f.Points[0])
-		return math.Log(p.rate(&q))
-	}
+	return f.asked(p).measured
 }
 
 // beside returns the rate of a tenant next to others: as levels correct it alone, in so far as it uses more of what is

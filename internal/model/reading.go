@@ -33,6 +33,13 @@ func (r *reading) estimate() Estimate {
 // is the point whose trials do not count; -1 for none.
 func (f *Fitted) reading(p *Params, at position, said float64, network func(position) float64, far float64,
 	but int) (r reading) {
+	asked := f.asked(p)
+	return asked.readingBy(network, at, said, far, but)
+}
+
+// readingBy returns a reading by another network than the one that is asked.
+func (k *askedNetwork) readingBy(network func(position) float64, at position, said, far float64, but int) (r reading) {
+	f := k.class
 	r.network, r.law = said, NetworkLaw
 	off := float64(f.Check.Between.Off)
 	if far > 0 {
@@ -41,11 +48,7 @@ func (f *Fitted) reading(p *Params, at position, said float64, network func(posi
 	points := max(2, f.Check.Between.Points)
 	const nearest = 1e-9
 	weights, most := 0.0, 0.0
-	var sweeps []sweep
-	if f.levelled() {
-		sweeps = sweepsOf(f.Points, p.logRates(f.Points))
-	}
-	for _, s := range sweeps {
+	for _, s := range k.allSweeps() {
 		v := f.along(&s, at, network, but)
 		if math.IsNaN(v.more) {
 			continue
@@ -78,6 +81,59 @@ func (f *Fitted) reading(p *Params, at position, said float64, network func(posi
 		r.more, r.low, r.high = 0, -half, half
 	}
 	return r
+}
+
+// askedNetwork is the network of a class with some parameters. It keeps its answers, for many questions about the same
+// class. It is not safe for concurrent use.
+type askedNetwork struct {
+	class  *Fitted
+	params *Params
+	rates  map[position]float64 // logarithms, at positions on the host where the class stood
+	sweeps []sweep              // nil until the first question
+	used   map[Resource]float64 // the most at the points of the class; nil until the first question
+}
+
+// asked returns the network of a class with some parameters.
+func (f *Fitted) asked(p *Params) *askedNetwork {
+	return &askedNetwork{class: f, params: p, rates: map[position]float64{}}
+}
+
+// measured returns the logarithm of what the network says where the class stood, at any position.
+func (k *askedNetwork) measured(at position) float64 {
+	rate, known := k.rates[at]
+	if !known {
+		q := at.point(&k.class.Points[0])
+		rate = math.Log(k.params.rate(&q))
+		k.rates[at] = rate
+	}
+	return rate
+}
+
+// reading is Fitted.reading by this network.
+func (k *askedNetwork) reading(at position, said, far float64) reading {
+	return k.readingBy(k.measured, at, said, far, -1)
+}
+
+// allSweeps returns the sweeps of the class; none if levels do not correct its network.
+func (k *askedNetwork) allSweeps() []sweep {
+	if k.sweeps == nil && k.class.levelled() {
+		k.sweeps = sweepsOf(k.class.Points, k.params.logRates(k.class.Points))
+	}
+	return k.sweeps
+}
+
+// mostUsed returns the most that the points of the class use of each kind of resource.
+func (k *askedNetwork) mostUsed() map[Resource]float64 {
+	if k.used == nil {
+		k.used = map[Resource]float64{}
+		points := k.class.all()
+		for i := range points {
+			for s, u := range k.params.at(&points[i]).usedAlone() {
+				k.used[s] = max(k.used[s], u)
+			}
+		}
+	}
+	return k.used
 }
 
 // levelled reports whether what was measured corrects the network: points are of the host that is meant, and were left

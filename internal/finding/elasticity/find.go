@@ -15,7 +15,7 @@ import (
 // run tried that, and whether what was used says the same.
 func Find(v *runview.View) (out []fact.Finding) {
 	for _, varied := range v.Variations() {
-		facts := &Facts{elasticityOf(v, varied)}
+		facts := &Facts{sharedElasticity(v, varied)}
 		e := facts.Elasticity
 		out = append(out, fact.Finding{
 			ID: "elasticity/" + e.Stack + "/" + e.Mix, Case: "elasticity", Kind: fact.KindScaling, Workload: e.Mix,
@@ -33,7 +33,7 @@ func Moves(v *runview.View, cells []*runview.Cell, line int) string {
 		if !slices.Contains(cells, varied.Of) {
 			continue
 		}
-		facts := &Facts{elasticityOf(v, varied)}
+		facts := &Facts{sharedElasticity(v, varied)}
 		if len(facts.count()) > 0 {
 			return facts.moves(line)
 		}
@@ -44,7 +44,7 @@ func Moves(v *runview.View, cells []*runview.Cell, line int) string {
 // MayCount are the limits of the scaled-down host of which it is not ruled out that throughput depends on them.
 func MayCount(v *runview.View) (resources []fact.Resource) {
 	for _, of := range v.Variations() {
-		e := elasticityOf(v, of)
+		e := sharedElasticity(v, of)
 		resources = slices.Concat(resources, e.Helps, e.Needed, e.Undecided)
 	}
 	return resources
@@ -58,6 +58,12 @@ var limitsVaried = []struct {
 }{
 	{"cpus", fact.Processors}, {"memory", fact.Memory}, {"read-iops", fact.Reads}, {"write-iops", fact.Writes},
 	{"read-bandwidth", fact.ReadBytes}, {"write-bandwidth", fact.WriteBytes},
+}
+
+// sharedElasticity is elasticityOf, worked out once for all questions.
+func sharedElasticity(v *runview.View, varied *runview.Varied) Elasticity {
+	key := "elasticity\x00" + varied.Of.Stack.Name + "\x00" + varied.Of.Workload.Name
+	return runview.Once(v, key, func() Elasticity { return elasticityOf(v, varied) })
 }
 
 // elasticityOf returns what each limit is worth.
