@@ -18,6 +18,7 @@ import (
 	"plimsoll/internal/field"
 	"plimsoll/internal/observe/metricserver"
 	"plimsoll/internal/printable"
+	"plimsoll/internal/recording/segments"
 	"plimsoll/internal/report"
 	"plimsoll/internal/state/inputfile"
 	"plimsoll/internal/watch"
@@ -30,10 +31,14 @@ type watchFlags struct {
 	metrics         string
 	sockets         []string
 	model, host     string
+
+	record  string
+	bytes   int64
+	service bool
 }
 
 func newWatchCommand(a *app) *cobra.Command {
-	flags := watchFlags{interval: 2 * time.Second}
+	flags := watchFlags{interval: 2 * time.Second, bytes: segments.UsualBytes}
 	cmd := &cobra.Command{
 		Use:   "watch [--once]",
 		Short: "Show who does what on this host's drives now, and who disturbs whom",
@@ -55,6 +60,11 @@ is listed with the reason.
 With --model, containers with the label plimsoll.class=NAME are predicted under full
 load, beside what they do now: "plimsoll fit" writes models.
 
+--record DIR shows nothing: it writes what the host, its drives and its containers
+do, each second, to files in DIR, until interrupted. "plimsoll headroom DIR" reads
+them. The oldest are removed if all have more than --bytes. --service-file prints a
+unit of systemd that does so from each boot on.
+
 docs/how-to/watch-a-host.md explains each finding.
 
 EXIT STATUS
@@ -64,13 +74,20 @@ EXIT STATUS
 		Example: `  sudo plimsoll watch
   sudo plimsoll watch --once --json | jq -r '.findings[].text'
   sudo plimsoll watch --metrics 9101
-  sudo plimsoll watch --model model.json`,
+  sudo plimsoll watch --model model.json
+  sudo plimsoll watch --record /var/lib/plimsoll-recording --bytes 2GiB
+  plimsoll watch --record /var/lib/plimsoll-recording --service-file`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return flags.watch(cmd.Context(), a) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if flags.record != "" || flags.service {
+				return flags.recordHost(cmd, a)
+			}
+			return flags.watch(cmd.Context(), a)
+		},
 	}
 	f := cmd.Flags()
 	f.Var(field.Flag(field.Duration(100*time.Millisecond, time.Hour), &flags.interval), "interval",
-		"`time` between two views, such as 5s")
+		"`time` between two views, such as 5s; of a recording, from 1s (its default) to 1m")
 	f.BoolVar(&flags.once, "once", false, "look for one interval, and end")
 	f.BoolVar(&flags.noLatency, "no-latency", false, "leave out latencies, which cost each request some processor time")
 	f.StringVar(&flags.metrics, "metrics", "", "`address` to serve metrics at: a port of the loopback address, or "+
@@ -79,8 +96,15 @@ EXIT STATUS
 		"of Docker and podman)")
 	f.StringVar(&flags.model, "model", "", "`file` of a model to predict containers by")
 	f.StringVar(&flags.host, "host-file", "", "`file` of what this host has, for predictions")
+	f.StringVar(&flags.record, "record", "", "`directory` to record into, until interrupted")
+	f.Var(field.Flag(field.Size(segments.LeastBytes, math.MaxInt64), &flags.bytes), "bytes",
+		"`size` that a recording may have; then its oldest part is removed")
+	f.BoolVar(&flags.service, "service-file", false, "print a unit of systemd that records, and end")
 	f.BoolVar(&a.jsonOutput, "json", false, "print JSON")
 	mutuallyExclusive(cmd, "once", "metrics")
+	for _, other := range []string{"once", "metrics", "model", "host-file", "json"} {
+		mutuallyExclusive(cmd, "record", other)
+	}
 	return cmd
 }
 

@@ -24,6 +24,15 @@ var groupMemory = sampler{
 			name: "memory.major_faults", unit: unitFaults, meaning: "page faults that needed a read",
 			file: "`total_pgmajfault` of `memory.stat`; version 2: `pgmajfault`",
 		},
+		{
+			name: "memory.active", unit: unitBytes, grow: holds, meaning: "page cache of files that was used more than once",
+			file: "`total_active_file` of `memory.stat`; version 2: `active_file`",
+		},
+		{
+			name: "memory.refaults", unit: unitFaults,
+			meaning: "pages that were read again soon after they were taken from the page cache",
+			file:    "`total_workingset_refault_file` of `memory.stat`; version 2: `workingset_refault_file`; Linux 5.9",
+		},
 	},
 	open: openGroupMemory,
 }
@@ -38,12 +47,14 @@ func openGroupMemory(o origin) reader {
 	if o.group.Memory != "" {
 		return &groupMemoryReader{
 			stat: o.open(o.group.Memory, "memory.stat"),
-			keys: []string{"total_rss", "total_cache", "total_shmem", "total_dirty", "total_pgmajfault"},
+			keys: []string{"total_rss", "total_cache", "total_shmem", "total_dirty", "total_pgmajfault",
+				"total_active_file", "total_workingset_refault_file"},
 		}
 	}
 	return &groupMemoryReader{
 		stat: o.open(o.group.Unified, "memory.stat"),
-		keys: []string{"anon", "file", "shmem", "file_dirty", "pgmajfault"},
+		keys: []string{"anon", "file", "shmem", "file_dirty", "pgmajfault", "active_file",
+			"workingset_refault_file"},
 	}
 }
 

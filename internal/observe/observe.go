@@ -46,6 +46,9 @@ type Subject struct {
 	Miniature *Group          // the group that stands for a smaller host; nil for none
 	Devices   []result.Device // as blockdev.Chain has them
 	Host      bool
+
+	// NoGroupIO leaves out I/O of instances, for callers that read it by device.
+	NoGroupIO bool
 }
 
 // Instance is one instance, and where what it does is counted.
@@ -79,9 +82,9 @@ type course struct {
 	metrics  []metric
 	reader   reader
 
-	time   time.Time // when before was read
-	before []float64 // values of the last reading
-	latest []float64
+	time   time.Time   // when before was read
+	before []float64   // values of the last reading
+	latest []float64   // values of the reading in progress; after it, of the last but one
 	values [][]float64 // by metric
 }
 
@@ -124,17 +127,17 @@ func newRecorder(subject Subject, roots hostfs.Roots, interval time.Duration) *R
 		if i.Devices == nil {
 			from.devices = tops
 		}
-		r.add(ofGroup, i.Index, InstanceSource, from)
+		r.add(ofGroup, i.Index, InstanceSource, from, subject.NoGroupIO)
 	}
 	if subject.Miniature != nil {
 		from := origin{roots: roots, buffer: buffer, group: *subject.Miniature, devices: tops}
-		r.add(ofGroup, result.NoInstance, MiniatureSource, from)
+		r.add(ofGroup, result.NoInstance, MiniatureSource, from, subject.NoGroupIO)
 	}
 	for _, d := range subject.Devices {
-		r.add(ofDevice, result.NoInstance, DeviceSource(d), origin{roots: roots, buffer: buffer, device: d})
+		r.add(ofDevice, result.NoInstance, DeviceSource(d), origin{roots: roots, buffer: buffer, device: d}, false)
 	}
 	if subject.Host {
-		r.add(ofHost, result.NoInstance, HostSource, origin{roots: roots, buffer: buffer})
+		r.add(ofHost, result.NoInstance, HostSource, origin{roots: roots, buffer: buffer}, false)
 	}
 	return r
 }
@@ -155,9 +158,9 @@ func wholeDisks(roots hostfs.Roots, devices []string) []string {
 }
 
 // add adds the courses of every sampler of that kind.
-func (r *Recorder) add(kind kind, instance int, source string, from origin) {
+func (r *Recorder) add(kind kind, instance int, source string, from origin, noIO bool) {
 	for _, s := range samplers {
-		if s.kind != kind {
+		if s.kind != kind || noIO && s.metrics[0] == groupIO.metrics[0] {
 			continue
 		}
 		n := len(s.metrics)
@@ -212,20 +215,26 @@ func (r *Recorder) last(taken int) {
 // sample reads all metrics, and adds a value for each of the intervals to each series.
 func (r *Recorder) sample(intervals int) {
 	for _, c := range r.courses {
-		now := r.now()
-		for i := range c.latest {
-			c.latest[i] = unknown
-		}
-		c.reader.read(c.latest)
-		seconds := now.Sub(c.time).Seconds()
+		began := c.time
+		r.readCourse(c)
+		seconds := c.time.Sub(began).Seconds()
 		for i, m := range c.metrics {
 			for range intervals {
-				c.values[i] = append(c.values[i], m.mean(c.before[i], c.latest[i], seconds))
+				c.values[i] = append(c.values[i], m.mean(c.latest[i], c.before[i], seconds))
 			}
 		}
-		c.time = now
-		c.before, c.latest = c.latest, c.before
 	}
+}
+
+// readCourse reads the metrics of a course into before; latest is what before was.
+func (r *Recorder) readCourse(c *course) {
+	now := r.now()
+	for i := range c.latest {
+		c.latest[i] = unknown
+	}
+	c.reader.read(c.latest)
+	c.time = now
+	c.before, c.latest = c.latest, c.before
 }
 
 // Stop ends sampling and returns the series: of the instances in the order of the Subject, of the scaled-down host, the

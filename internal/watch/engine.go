@@ -39,6 +39,9 @@ var classLabels = []string{"plimsoll.class", "plimsoll.dev/class"}
 // asked is what an engine knows of a container, or systemd of a unit.
 type asked struct {
 	Engine, Name, Class string
+
+	// Service and Manager name what the container is one of, whichever container runs it now: see serviceOf.
+	Service, Manager string
 	// Limits are those that it was asked for: nil where nobody knows.
 	Limits map[limitKey]float64
 }
@@ -212,6 +215,7 @@ func (e engines) askSocket(ctx context.Context, socket string) (map[string]asked
 			continue
 		}
 		a := asked{Engine: engine, Name: strings.TrimPrefix(container.Name, "/"), Class: classOf(container.Config.Labels)}
+		a.Service, a.Manager = serviceOf(container.Config.Labels)
 		if container.HostConfig != nil {
 			a.Limits = container.HostConfig.limits()
 		}
@@ -316,6 +320,7 @@ func (e engines) readContainerd() answers {
 			continue
 		}
 		a := asked{Engine: "containerd", Name: id, Class: classOf(spec.Annotations), Limits: spec.limits()}
+		a.Service, a.Manager = serviceOf(spec.Annotations)
 		if name := spec.Annotations["io.kubernetes.cri.container-name"]; name != "" {
 			a.Name = spec.Annotations["io.kubernetes.cri.sandbox-name"] + "/" + name
 		}

@@ -67,6 +67,15 @@ func (g *Group) Usage() (u Usage, err error) {
 	return u, errors.Join(errs...)
 }
 
+// Devices returns the requests of the group to devices, as Usage does, and reads nothing else.
+func (g *Group) Devices() (map[string]IO, error) {
+	p, ok := g.placeOf(blkio)
+	if !ok {
+		return nil, fmt.Errorf("the I/O of cgroup %s: %w", g.Path(), errors.ErrUnsupported)
+	}
+	return p.devices()
+}
+
 // CPU returns the processor time that processes of the group, and of groups
 // below it, have used.
 func (g *Group) CPU() (time.Duration, error) {
