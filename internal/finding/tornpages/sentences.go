@@ -70,7 +70,7 @@ func (p Pair) gain() string {
 	subject := p.Database + " on " + p.Stack
 	switch e := p.Off.Throughput; {
 	case e.TooFew:
-		return subject + ": " + e.WithInterval() + " without it, too few to tell"
+		return subject + ": " + e.WithInterval() + " without it, too few setups to compare"
 	case !e.Differs:
 		return fmt.Sprintf("%s changes by at most %s without it", subject, prose.AtMost(e.MayChange()))
 	default:
