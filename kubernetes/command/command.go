@@ -43,7 +43,7 @@ docs/tutorials/3-kubernetes-first-pod.md goes from "kubectl apply" to the first 
 	}
 	c.Flags().Bool("version", false, "print which build this is") // in place of what Kubernetes declares for all commands
 	c.SetVersionTemplate(build.Line("plimsoll-kubernetes") + "\n")
-	c.AddCommand(planCommand(rules), nodesCommand(), fleetCommand(), limitsCommand(),
+	c.AddCommand(planCommand(rules), nodesCommand(), fleetCommand(), limitsCommand(), classCommand(), usageCommand(),
 		nodeCommand(), manCommand(build.Version))
 	return c
 }

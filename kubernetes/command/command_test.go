@@ -161,10 +161,6 @@ func TestFitsOfAFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The host of the runs was scaled down: no node is so small, and what is said to be missing is what it takes.
-	_, err := says(t, "fleet", "fit", dir, "--kind", "fast", filepath.Join(dir, "a"), "--dry-run")
-	if err == nil {
-		t.Error("a directory of a fleet is no run")
-	}
 	printed, err := says(t, "fleet", "fit", dir, "--dry-run")
 	if err == nil || strings.Contains(printed, "kind: ConfigMap") || !strings.Contains(err.Error(), "1200 reads/s") {
 		t.Fatalf("%v: %s", err, printed)
@@ -186,8 +182,20 @@ func TestFitsOfAFleet(t *testing.T) {
 		}
 	}
 	if strings.Count(printed, "kind: ConfigMap") != 2 || !strings.Contains(printed, "name: model-fast") ||
-		!strings.Contains(printed, "name: model-slow") || err == nil || !strings.Contains(err.Error(), "without a kind") {
+		!strings.Contains(printed, "name: model-slow") || err == nil || !strings.Contains(err.Error(), "kubectl label node d ") {
 		t.Errorf("%v: %s", err, printed)
+	}
+	// Whatever the record has of kinds, all are of the one that is given.
+	printed, err = says(t, "fleet", "fit", "--kind", "all", dir, "--host", host, "--dry-run")
+	if err != nil || strings.Count(printed, "kind: ConfigMap") != 1 || !strings.Contains(printed, "name: model-all") {
+		t.Errorf("%v: %s", err, printed)
+	}
+	r.Nodes = nil
+	if err := r.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = says(t, "fleet", "fit", "--kind", "all", dir, "--dry-run"); err == nil {
+		t.Error("a fleet without results has a model")
 	}
 }
 

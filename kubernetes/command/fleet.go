@@ -2,11 +2,11 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,6 +21,7 @@ import (
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/state/inputfile"
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 	"plimsoll/kubernetes/fleet"
 	"plimsoll/kubernetes/iofit"
 )
@@ -33,7 +34,7 @@ const (
 
 func fleetCommand() *cobra.Command {
 	c := &cobra.Command{Use: "fleet", Short: "Measure the cluster's nodes, and say what each kind carries"}
-	c.AddCommand(fleetRunCommand(), fleetPlaceCommand(), fleetStatusCommand(), fleetCleanCommand(), fitCommand())
+	c.AddCommand(fleetDoctorCommand(), fleetRunCommand(), fleetPlaceCommand(), fleetStatusCommand(), fleetCleanCommand(), fitCommand())
 	return c
 }
 
@@ -47,12 +48,13 @@ type fitFlags struct {
 func fitCommand() *cobra.Command {
 	f := &fitFlags{}
 	c := &cobra.Command{
-		Use:   "fit DIRECTORY... | --kind KIND RUN... | --kind KIND --model model.json",
+		Use:   "fit DIRECTORY... | --kind KIND DIRECTORY|RUN... | --kind KIND --model model.json",
 		Short: "Give nodes of each kind a model",
 		Long: `Fit a model to what "fleet run" measured of each kind of nodes, in each DIRECTORY; or to
 runs of plimsoll; or take one that "plimsoll fit" made. Write it into the ConfigMap from
 which the scheduler knows what nodes of the kind carry. Nodes are of the kind that their
-label plimsoll.dev/kind says, or node.kubernetes.io/instance-type.
+label plimsoll.dev/kind says now, or node.kubernetes.io/instance-type. With --kind, all
+nodes in a DIRECTORY are of that kind.
 
 --host names a file of what a node has, as "plimsoll predict --host-file" reads it: cpus,
 memory, drives. Without it, a node has what the host of the runs had. That is refused where
@@ -88,35 +90,73 @@ func (f *fitFlags) run(c *cobra.Command, runs []string) error {
 	if f.kind == "" || (f.model == "") == (len(runs) == 0) {
 		return errors.New("fleet fit takes --kind, and runs or --model; or directories of fleets' runs: see --help")
 	}
-	return f.fit(c, f.kind, runs)
+	var all []string
+	for _, name := range runs {
+		if !fleet.IsRun(name) {
+			all = append(all, name)
+			continue
+		}
+		r, err := fleet.Read(name)
+		if err != nil {
+			return err
+		}
+		results := r.Results(name)
+		for _, node := range slices.Sorted(maps.Keys(results)) {
+			all = append(all, results[node])
+		}
+	}
+	if len(runs) > 0 && len(all) == 0 {
+		return fmt.Errorf("%s: there are no results of any node", strings.Join(runs, ", "))
+	}
+	return f.fit(c, f.kind, all)
 }
 
 // fleets fits a model to each kind of which fleets have results.
 func (f *fitFlags) fleets(c *cobra.Command, dirs []string) error {
+	now := map[string]string{} // kinds of nodes: they may have been labelled since they were measured
+	if !f.dryRun {
+		client, err := f.Client()
+		if err != nil {
+			return err
+		}
+		nodes, err := client.CoreV1().Nodes().List(c.Context(), metav1.ListOptions{})
+		if err != nil {
+			return fmt.Errorf("read the kinds of nodes: %w", err)
+		}
+		for i := range nodes.Items {
+			now[nodes.Items[i].Name] = iofit.KindOf(&nodes.Items[i])
+		}
+	}
 	runs := map[string][]string{}
+	var unlabelled []string
 	for _, dir := range dirs {
 		r, err := fleet.Read(dir)
 		if err != nil {
 			return fmt.Errorf("%w: the kind of the nodes is not known: give --kind", err)
 		}
+		results := r.Results(dir)
 		for _, n := range r.Nodes {
-			if n.State == fleet.Done {
-				runs[n.Kind] = append(runs[n.Kind], filepath.Join(dir, n.Name))
+			kind := cmp.Or(now[n.Name], n.Kind)
+			switch {
+			case results[n.Name] == "":
+			case kind == "":
+				unlabelled = append(unlabelled, n.Name)
+			default:
+				runs[kind] = append(runs[kind], results[n.Name])
 			}
 		}
 	}
-	if len(runs) == 0 {
+	if len(runs)+len(unlabelled) == 0 {
 		return fmt.Errorf("%s: there are no results of any node", strings.Join(dirs, ", "))
 	}
 	var problems []error
+	if len(unlabelled) > 0 {
+		problems = append(problems, fmt.Errorf("%s have no kind, and so no model: kubectl label node %s %s=KIND, and fit "+
+			"again; or fleet fit --kind KIND %s", plural.And(unlabelled), strings.Join(unlabelled, " "), iofit.KindLabel,
+			strings.Join(dirs, " ")))
+	}
 	for _, kind := range slices.Sorted(maps.Keys(runs)) {
-		var err error
-		if kind == "" {
-			err = fmt.Errorf("nodes without a kind have no model: label them %s", iofit.KindLabel)
-		} else {
-			err = f.fit(c, kind, runs[kind])
-		}
-		if err != nil {
+		if err := f.fit(c, kind, runs[kind]); err != nil {
 			problems = append(problems, fmt.Errorf("kind %q: %w", kind, err))
 		}
 	}

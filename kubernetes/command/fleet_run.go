@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"plimsoll/examples"
 	"plimsoll/internal/cli/buildinfo"
@@ -30,6 +31,7 @@ import (
 	"plimsoll/internal/units/plural"
 	"plimsoll/internal/workload/kinds"
 	"plimsoll/kubernetes/fleet"
+	"plimsoll/kubernetes/iofit"
 )
 
 // fleetRunFlags are those of fleet run.
@@ -70,15 +72,22 @@ what there is. A node whose pod was killed goes on with its run. "fleet clean" e
 		RunE: f.run,
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.nodes, "nodes", "", "`selector` of nodes, such as pool=databases")
-	flags.IntVar(&f.eachKind, "each-kind", 0, "so `many` nodes of each kind, by their names; all without")
+	f.ofExperiment(c)
 	flags.IntVar(&f.parallel, "parallel", 1, "so `many` nodes of each kind are measured at once")
-	flags.BoolVar(&f.disturb, "disturb", false, "measure nodes of control planes and databases, too")
 	flags.BoolVar(&f.cordon, "cordon", false, "keep new pods from nodes while they are measured")
-	flags.StringVar(&f.image, "image", image(), "`image` of this program, with plimsoll in it")
-	flags.StringVar(&f.namespace, "namespace", fleet.Namespace, "`namespace` of the Jobs")
 	flags.StringVarP(&f.out, "output", "o", "", "`directory` of the results (default: plimsoll-fleets/RUN-ID)")
 	flags.StringVar(&f.resume, "resume", "", "`directory` of a run to go on with")
+	return c
+}
+
+// ofExperiment gives a command the flags that say what is measured, and on which nodes.
+func (f *fleetRunFlags) ofExperiment(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&f.nodes, "nodes", "", "`selector` of nodes, such as pool=databases")
+	flags.IntVar(&f.eachKind, "each-kind", 0, "so `many` nodes of each kind, by their names; all without")
+	flags.BoolVar(&f.disturb, "disturb", false, "measure nodes of control planes and databases, too")
+	flags.StringVar(&f.image, "image", image(), "`image` of this program, with plimsoll in it")
+	flags.StringVar(&f.namespace, "namespace", fleet.Namespace, "`namespace` of the Jobs")
 	flags.StringArrayVar(&f.destroy, "destroy", nil, "`serial` of a device that may be overwritten; repeatable")
 	for _, s := range experiment.Flags() {
 		switch {
@@ -94,7 +103,6 @@ what there is. A node whose pod was killed goes on with its run. "fleet clean" e
 		}
 	}
 	f.Flags(c)
-	return c
 }
 
 func (f *fleetRunFlags) run(c *cobra.Command, args []string) error {
@@ -112,31 +120,7 @@ func (f *fleetRunFlags) run(c *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		nodes, err := client.CoreV1().Nodes().List(c.Context(), metav1.ListOptions{})
-		if err != nil {
-			return fmt.Errorf("read nodes: %w", err)
-		}
-		var busy map[string]string
-		if !f.disturb {
-			pods, err := client.CoreV1().Pods("").List(c.Context(), metav1.ListOptions{})
-			if err != nil {
-				return fmt.Errorf("read pods, so that none is disturbed that keeps data: %w (--disturb does not look)", err)
-			}
-			busy = fleet.Busy(nodes.Items, pods.Items)
-		}
-		_, err = client.SchedulingV1().PriorityClasses().Get(c.Context(), fleet.PriorityClass, metav1.GetOptions{})
-		if err == nil {
-			r.Priority = fleet.PriorityClass
-		} else {
-			say("Pods that measure have the cluster's usual priority, and may evict others: %v (kubectl apply -k "+
-				"kubernetes/manifests/fleet)", err)
-		}
-		var left []string
-		r.Nodes, left, err = fleet.Choose(nodes.Items, busy, f.nodes, f.eachKind)
-		for _, l := range left {
-			say("Left out: %s", l)
-		}
-		if err != nil {
+		if err := f.choose(c.Context(), client, r, say); err != nil {
 			return err
 		}
 		if _, err := sudouser.MkdirAll(dir, 0o755); err != nil {
@@ -159,6 +143,47 @@ func (f *fleetRunFlags) run(c *cobra.Command, args []string) error {
 		return fmt.Errorf("%w\nWhat was started goes on: fleet run --resume %s, or fleet clean --run %s", err, dir, r.ID)
 	}
 	return tellFleet(c, r, dir)
+}
+
+// choose gives a run its nodes, and the priority of its pods where the cluster has it.
+func (f *fleetRunFlags) choose(ctx context.Context, client kubernetes.Interface, r *fleet.Record,
+	say func(format string, args ...any),
+) error {
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("read nodes: %w", err)
+	}
+	var busy map[string]string
+	if !f.disturb {
+		pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return fmt.Errorf("read pods, so that none is disturbed that keeps data: %w (--disturb does not look)", err)
+		}
+		busy = fleet.Busy(nodes.Items, pods.Items)
+	}
+	_, err = client.SchedulingV1().PriorityClasses().Get(ctx, fleet.PriorityClass, metav1.GetOptions{})
+	if err == nil {
+		r.Priority = fleet.PriorityClass
+	} else {
+		say("Pods that measure have the cluster's usual priority, and may evict others: %v (kubectl apply -k "+
+			"kubernetes/manifests/fleet)", err)
+	}
+	var left []string
+	r.Nodes, left, err = fleet.Choose(nodes.Items, busy, f.nodes, f.eachKind)
+	for _, l := range left {
+		say("Left out: %s", l)
+	}
+	var unlabelled []string
+	for _, n := range r.Nodes {
+		if n.Kind == "" {
+			unlabelled = append(unlabelled, n.Name)
+		}
+	}
+	if len(unlabelled) > 0 {
+		say("Without a kind, so they count as one: %s. Label them before fleet fit: kubectl label node NAME %s=KIND",
+			plural.And(unlabelled), iofit.KindLabel)
+	}
+	return err
 }
 
 // record returns what is to be run, or what a directory says of a run that goes on.

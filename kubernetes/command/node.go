@@ -1,6 +1,7 @@
 package command
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -40,6 +41,14 @@ func nodeCommand() *cobra.Command {
 				return err
 			}
 			return os.WriteFile(terminationFile, text, 0o600)
+		})
+	add("doctor -- EXPERIMENT [ARGUMENT]...", "Look whether this node can be measured", cobra.MinimumNArgs(1),
+		func(c *cobra.Command, args []string) error {
+			checkup, err := p.CheckUp(c.Context(), args[0], args[1:])
+			if err != nil {
+				return err
+			}
+			return json.NewEncoder(c.OutOrStdout()).Encode(checkup)
 		})
 	add("keep", "Wait until the results were taken", cobra.NoArgs,
 		func(c *cobra.Command, _ []string) error { return p.Wait(c.Context()) })

@@ -26,6 +26,7 @@ const Namespace = "plimsoll-fleet"
 const (
 	RunLabel       = "plimsoll.dev/fleet-run"
 	NodeAnnotation = "plimsoll.dev/node"
+	DoctorLabel    = "plimsoll.dev/fleet-doctor"
 	CordonedBy     = "plimsoll.dev/cordoned-by" // of a node: the run that cordoned it
 )
 
@@ -34,6 +35,7 @@ const (
 	measures = "measure" // ends when the node was measured
 	keeps    = "keep"    // ends when its results were taken
 	cleans   = "clean"
+	doctors  = "doctor"
 )
 
 // PriorityClass is that of pods that measure, which the manifests have: they evict nobody, and are evicted first.
@@ -45,16 +47,18 @@ const longestKept = 7 * 24 * 60 * 60
 // experimentDir is where a pod has the experiment's file.
 const experimentDir = "/experiment"
 
-// jobName returns the name of a node's Job: it locks the node. Pods are called by it, whose
-// names are labels of DNS: what a node's name has otherwise is left out, and a hash of all of
-// it appended.
-func jobName(node string) string {
-	const limit = 63 - len("plimsoll-")
+// jobName returns the name of a node's Job: it locks the node.
+func jobName(node string) string { return nameOf("plimsoll-", node) }
+
+// nameOf returns the name of a Job of a node. Pods are called by it, whose names are labels of DNS: what a node's name
+// has otherwise is left out, and a hash of all of it appended.
+func nameOf(prefix, node string) string {
+	limit := 63 - len(prefix)
 	if name := strings.ReplaceAll(node, ".", "-"); name != node || len(name) > limit {
 		hash := sha256.Sum256([]byte(node))
 		node = strings.TrimRight(name[:min(len(name), limit-17)], "-") + "-" + hex.EncodeToString(hash[:8])
 	}
-	return "plimsoll-" + node
+	return prefix + node
 }
 
 // pod is what all Jobs of a node have: the node with everything on it that a run touches, and
@@ -127,22 +131,25 @@ func (r *Record) job(node string, spec corev1.PodSpec) *batchv1.Job {
 	}
 }
 
+// withExperiment returns a container that is given the experiment, by a volume of the pod where it is a file.
+func (r *Record) withExperiment(spec *corev1.PodSpec, name string) corev1.Container {
+	spec.PriorityClassName = r.Priority
+	if r.File == "" {
+		return r.container(name, append([]string{"--", r.Experiment}, r.Args...)...)
+	}
+	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "experiment", VolumeSource: corev1.VolumeSource{
+		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: r.ID}},
+	}})
+	c := r.container(name, append([]string{"--", filepath.Join(experimentDir, r.File)}, r.Args...)...)
+	c.VolumeMounts = append(c.VolumeMounts,
+		corev1.VolumeMount{Name: "experiment", MountPath: experimentDir, ReadOnly: true})
+	return c
+}
+
 // measureJob returns the Job that measures a node, and keeps its results until they were taken.
 func (r *Record) measureJob(node string) *batchv1.Job {
 	spec := r.pod(node)
-	spec.PriorityClassName = r.Priority
-	experiment := r.Experiment
-	if r.File != "" {
-		experiment = filepath.Join(experimentDir, r.File)
-		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "experiment", VolumeSource: corev1.VolumeSource{
-			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: r.ID}},
-		}})
-	}
-	measure := r.container(measures, append([]string{"--", experiment}, r.Args...)...)
-	if r.File != "" {
-		measure.VolumeMounts = append(measure.VolumeMounts,
-			corev1.VolumeMount{Name: "experiment", MountPath: experimentDir, ReadOnly: true})
-	}
+	measure := r.withExperiment(&spec, measures)
 	// What it uses is in groups of its own, which the scheduler and the kubelet know by this alone.
 	requests := corev1.ResourceList{}
 	if r.HostCPUs > 0 {
@@ -162,4 +169,18 @@ func (r *Record) cleanJob(node string) *batchv1.Job {
 	spec := r.pod(node)
 	spec.Containers = []corev1.Container{r.container(cleans)}
 	return r.job(node, spec)
+}
+
+// doctorJob returns the Job that looks whether a node can run the experiment. It locks nothing, as it changes nothing,
+// and is no Job of a fleet's run: it goes away by itself.
+func (r *Record) doctorJob(node string) *batchv1.Job {
+	spec := r.pod(node)
+	spec.Containers = []corev1.Container{r.withExperiment(&spec, doctors)}
+	j := r.job(node, spec)
+	j.Name = nameOf(r.ID+"-", node) // the id is that of no run, and short
+	j.Labels = map[string]string{DoctorLabel: r.ID}
+	j.Spec.Template.Labels = j.Labels
+	j.Spec.BackoffLimit, j.Spec.TTLSecondsAfterFinished = new(int32(0)), new(int32(600))
+	j.Spec.ActiveDeadlineSeconds = new(int64(600))
+	return j
 }

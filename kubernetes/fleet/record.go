@@ -121,6 +121,23 @@ func read(dir string, from func(name string, most int64) ([]byte, error)) (*Reco
 	return r, r.check(file)
 }
 
+// IsRun reports whether a directory has the results of a fleet's run.
+func IsRun(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, recordName))
+	return err == nil
+}
+
+// Results returns the run directories of the nodes that are done, by the name of the node.
+func (r *Record) Results(dir string) map[string]string {
+	results := map[string]string{}
+	for _, n := range r.Nodes {
+		if n.State == Done {
+			results[n.Name] = filepath.Join(dir, n.Name)
+		}
+	}
+	return results
+}
+
 // check reports what cannot be of a record: someone else may have written the file.
 func (r *Record) check(file string) error {
 	var problems []error

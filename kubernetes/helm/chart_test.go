@@ -3,6 +3,7 @@ package helm
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -232,7 +233,7 @@ extender: {enabled: true, extraArgs: [--unknown=Deny]}
 	if !strings.Contains(command, "--unknown=Deny --namespace=io") {
 		t.Error(command)
 	}
-	for _, want := range []string{"placed by mine", "--namespace io", `"helm uninstall" leaves them`} {
+	for _, want := range []string{"are placed by mine", "--namespace io", `"helm uninstall" leaves them`} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("%q is not in the notes: %s", want, notes)
 		}
@@ -246,6 +247,36 @@ extender: {enabled: true, extraArgs: [--unknown=Deny]}
 	}
 	if a, b := sum("{}"), sum("{scheduler: {weight: 11}}"); a == b || a == "" {
 		t.Errorf("%v and %v: a new configuration makes no new pods", a, b)
+	}
+}
+
+// The notes have the tutorial's commands, in its order, but for those that Helm did.
+func TestNotesAreTheTutorial(t *testing.T) {
+	page, err := os.ReadFile("../../docs/tutorials/3-kubernetes-first-pod.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, notes, err := render(t, "v1.35.4", "{fleet: {enabled: true}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, steps, _ := strings.Cut(string(page), "## 2. ")
+	steps, _, _ = strings.Cut(steps, "## 5. ")
+	commands := regexp.MustCompile(`(?m)^    \$ (kubectl label .*|plimsoll-kubernetes .*)$`).FindAllStringSubmatch(steps, -1)
+	if len(commands) < 4 {
+		t.Fatalf("commands of the tutorial: %v", commands)
+	}
+	rest := notes
+	for _, c := range commands {
+		_, after, found := strings.Cut(rest, "\n    "+c[1])
+		if !found {
+			t.Errorf("%q is not there, or too early, in the notes:\n%s", c[1], notes)
+			continue
+		}
+		if next, _, _ := strings.Cut(after, "\n"); next != "" && next != " --namespace io" {
+			t.Errorf("the notes add %q to %q", next, c[1])
+		}
+		rest = after
 	}
 }
 

@@ -99,13 +99,13 @@ func Admitted(annotations map[string]string) (map[string]string, error) {
 // a namespace of their own. There limits count while that pod is ready.
 const (
 	HeldLabel       = Prefix + "limits-held"
-	limitsNamespace = "plimsoll-limits"
+	LimitsNamespace = "plimsoll-limits"
 	limitsApp       = "plimsoll-limits"
 )
 
 // IsHolder reports whether a pod holds others of its node to their limits. Only administrators may create such.
 func IsHolder(p *corev1.Pod) bool {
-	return p.Namespace == limitsNamespace && p.Labels["app"] == limitsApp
+	return p.Namespace == LimitsNamespace && p.Labels["app"] == limitsApp
 }
 
 // Holds reports whether limits on devices are held on a node now.

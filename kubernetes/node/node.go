@@ -8,6 +8,7 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,6 +30,7 @@ import (
 
 	"plimsoll/internal/lab/tarball"
 	"plimsoll/internal/printable"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/state/filelock"
 	"plimsoll/internal/state/statedir"
@@ -162,6 +164,52 @@ func (p Place) Measure(ctx context.Context, experiment string, args []string, ou
 		return write(file, read)
 	})
 	return ended, err
+}
+
+// Checkup is whether a node can run an experiment.
+type Checkup struct {
+	Code     int          `json:"code"`     // exit status of plimsoll run --dry-run
+	Said     string       `json:"said"`     // the end of its output: what is missing, or how long it takes
+	Warnings problem.List `json:"warnings"` // of plimsoll doctor
+}
+
+// CheckUp returns whether an experiment, the name of a built-in one or a file here, can run on the node with further
+// arguments of plimsoll run. It changes nothing there: the program itself is not put onto the node.
+func (p Place) CheckUp(ctx context.Context, experiment string, args []string) (c Checkup, err error) {
+	var file *os.File
+	if filepath.IsAbs(experiment) {
+		if file, err = os.Open(experiment); err != nil {
+			return c, err
+		}
+		defer file.Close()
+	}
+	err = p.callInNode(func(from *os.File) error {
+		// Both are opened in the image, whose paths the node does not have.
+		program := fmt.Sprintf("/proc/self/fd/%d", from.Fd())
+		if file != nil {
+			experiment = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), file.Fd())
+		}
+		said := &printable.Tail{Most: mostSaid}
+		if c.Code, err = run(ctx, program, append([]string{"run", experiment, "--dry-run"}, args...), said); err != nil {
+			return err
+		}
+		c.Said = strings.TrimSpace(strings.ToValidUTF8(said.String(), ""))
+		var text bytes.Buffer
+		if _, err := run(ctx, program, []string{"doctor", "--json"}, &text); err != nil {
+			return err
+		}
+		var report struct {
+			Quick struct {
+				Warnings problem.List `json:"warnings"`
+			} `json:"quick"`
+		}
+		if err := json.Unmarshal(text.Bytes(), &report); err != nil {
+			return fmt.Errorf("plimsoll doctor: %w: %s", err, printable.Line(text.String()))
+		}
+		c.Warnings = report.Quick.Warnings
+		return nil
+	})
+	return c, err
 }
 
 // unwritten waits until no process writes a run: one whose pod was killed undoes what it did.

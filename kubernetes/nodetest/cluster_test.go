@@ -94,7 +94,7 @@ func start(t *testing.T) *cluster {
 	manager := k.run("controller-manager", "hyperkube", "kube-controller-manager", "--kubeconfig="+k.kubeconfig,
 		"--secure-port=0", "--leader-elect=false", "--controllers=job-controller,garbage-collector-controller,"+
 			"pod-garbage-collector-controller,daemonset-controller,node-lifecycle-controller,taint-eviction-controller,"+
-			"deployment-controller,replicaset-controller,disruption-controller")
+			"deployment-controller,replicaset-controller,disruption-controller,namespace-controller")
 	t.Cleanup(manager.stop)
 	return k
 }
@@ -204,7 +204,7 @@ type worker struct {
 	runtime, kubelet *process
 }
 
-// add starts a node, with images, of a kind, and waits until it is ready.
+// add starts a node, with images, of a kind ("" for none), and waits until it is ready.
 func (k *cluster) add(index int, kind string, images ...string) *worker {
 	k.t.Helper()
 	return k.addWith(index, kind, nil, images...)
@@ -247,6 +247,9 @@ func (k *cluster) addWith(index int, kind string, d *drive, images ...string) *w
 		}
 		return fmt.Errorf("%v", got.Status.Conditions)
 	})
+	if kind == "" { // as a fresh node is
+		return n
+	}
 	text := fmt.Appendf(nil, `{"metadata": {"labels": {"plimsoll.dev/kind": %q}}}`, kind)
 	_, err := k.client.CoreV1().Nodes().Patch(k.t.Context(), n.name, "application/merge-patch+json", text,
 		metav1.PatchOptions{})

@@ -19,6 +19,12 @@ import (
 // image makes the archive of an image of files of this host, by their paths in it.
 func (k *cluster) image(tag string, files map[string]string, entrypoint ...string) string {
 	k.t.Helper()
+	return k.imageNamed("test.invalid/"+tag, files, entrypoint...)
+}
+
+// imageNamed is image by its whole name.
+func (k *cluster) imageNamed(name string, files map[string]string, entrypoint ...string) string {
+	k.t.Helper()
 	i := imagetest.WithFiles(k.t, empty.Image, files)
 	i, err := mutate.ConfigFile(i, &v1.ConfigFile{
 		OS: "linux", Architecture: "amd64", RootFS: must(k, i).RootFS,
@@ -27,17 +33,17 @@ func (k *cluster) image(tag string, files map[string]string, entrypoint ...strin
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	return k.archive(tag, i)
+	return k.archive(name, i)
 }
 
 // archive writes an image where nodes can import it from.
-func (k *cluster) archive(tag string, i v1.Image) string {
+func (k *cluster) archive(full string, i v1.Image) string {
 	k.t.Helper()
-	of, err := name.NewTag("test.invalid/" + tag)
+	of, err := name.NewTag(full)
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	file := filepath.Join(k.dir, strings.ReplaceAll(tag, ":", "-")+".tar")
+	file := filepath.Join(k.dir, strings.NewReplacer("/", "-", ":", "-").Replace(full)+".tar")
 	if err := tarball.WriteToFile(file, of, i); err != nil {
 		k.t.Fatal(err)
 	}
@@ -54,7 +60,7 @@ func (k *cluster) postgresql() string {
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	return k.archive("postgresql:1", i)
+	return k.archive("test.invalid/postgresql:1", i)
 }
 
 func must(k *cluster, i v1.Image) *v1.ConfigFile {
