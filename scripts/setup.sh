@@ -38,6 +38,7 @@ test|should|/usr/include/stdlib.h    |libc6-dev     |has the headers that this t
 test|should|clang                    |clang         |builds the programs that record block requests again, to compare
 test|should|/usr/include/bpf/bpf_helpers.h|libbpf-dev|has the headers that they include
 test|should|llvm-strip               |llvm          |strips them
+test|should|promtool                 |prometheus    |tries the alerts of the chart
 test|should|btt blkparse            |blktrace      |checks what plimsoll trace says against btt
 '
 if [ "$(id -u)" != 0 ]; then

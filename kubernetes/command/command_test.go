@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
@@ -147,7 +148,7 @@ func TestFitsOfAFleet(t *testing.T) {
 	r := &fleet.Record{ID: "density-1", Namespace: "plimsoll-fleet", Experiment: "density"}
 	for name, kind := range map[string]string{"a": "fast", "b": "fast", "c": "slow", "d": ""} {
 		run := runtest.Density(true)
-		run.ID = name
+		run.ID, run.Started = name, time.Date(2026, 11, len(r.Nodes)+1, 12, 0, 0, 0, time.UTC)
 		for i := range run.Trials {
 			run.Trials[i].Seq = i + 1
 		}
@@ -187,7 +188,8 @@ func TestFitsOfAFleet(t *testing.T) {
 	}
 	// Whatever the record has of kinds, all are of the one that is given.
 	printed, err = says(t, "fleet", "fit", "--kind", "all", dir, "--host", host, "--dry-run")
-	if err != nil || strings.Count(printed, "kind: ConfigMap") != 1 || !strings.Contains(printed, "name: model-all") {
+	if err != nil || strings.Count(printed, "kind: ConfigMap") != 1 || !strings.Contains(printed, "name: model-all") ||
+		!strings.Contains(printed, `plimsoll.dev/measured: "2026-11-04T12:00:00Z"`) { // the last of four
 		t.Errorf("%v: %s", err, printed)
 	}
 	r.Nodes = nil

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -165,7 +166,7 @@ func (f *fitFlags) fleets(c *cobra.Command, dirs []string) error {
 
 // fit gives a kind the model of runs, or that of the file.
 func (f *fitFlags) fit(c *cobra.Command, kind string, runs []string) error {
-	text, machine, err := f.text(runs)
+	text, machine, last, err := f.text(runs)
 	if err != nil {
 		return err
 	}
@@ -186,6 +187,9 @@ func (f *fitFlags) fit(c *cobra.Command, kind string, runs []string) error {
 		return err
 	}
 	m.Namespace = f.namespace
+	if !last.IsZero() {
+		m.Annotations = map[string]string{iofit.MeasuredAnnotation: last.UTC().Format(time.RFC3339)}
+	}
 	k, err := iofit.ParseKind(m)
 	if err != nil {
 		return err
@@ -206,7 +210,7 @@ func (f *fitFlags) fit(c *cobra.Command, kind string, runs []string) error {
 	if err != nil {
 		return err
 	}
-	apply := applyv1.ConfigMap(m.Name, m.Namespace).WithLabels(m.Labels).WithData(m.Data).
+	apply := applyv1.ConfigMap(m.Name, m.Namespace).WithLabels(m.Labels).WithAnnotations(m.Annotations).WithData(m.Data).
 		WithBinaryData(m.BinaryData)
 	_, err = client.CoreV1().ConfigMaps(m.Namespace).Apply(c.Context(), apply,
 		metav1.ApplyOptions{FieldManager: "plimsoll", Force: true})
@@ -276,23 +280,27 @@ func describe(w io.Writer, k *iofit.Kind) {
 	}
 }
 
-// text returns the model's file, and what all machines of its runs have, as far as that is known.
-func (f *fitFlags) text(names []string) (text []byte, machine model.Host, err error) {
+// text returns the model's file, and what all machines of its runs have, and when the last of them started, as far as
+// that is known.
+func (f *fitFlags) text(names []string) (text []byte, machine model.Host, last time.Time, err error) {
 	if f.model != "" {
 		text, err = inputfile.Read(f.model, mostModelBytes)
-		return text, machine, err
+		return text, machine, last, err
 	}
 	var runs []*result.Run
 	for _, name := range names {
 		dir, err := store.Find(store.RunsDir, name)
 		if err != nil {
-			return nil, machine, err
+			return nil, machine, last, err
 		}
 		run, err := store.Read(dir)
 		if err != nil {
-			return nil, machine, err
+			return nil, machine, last, err
 		}
 		runs = append(runs, run)
+		if run.Started.After(last) {
+			last = run.Started
+		}
 		has := model.Host{CPUs: float64(run.Environment.CPUs), MemoryBytes: int64(run.Environment.MemoryBytes)}
 		if len(runs) == 1 {
 			machine = has
@@ -302,11 +310,11 @@ func (f *fitFlags) text(names []string) (text []byte, machine model.Host, err er
 	}
 	m, err := model.Fit(model.Options{Version: f.command.Root().Version, Seed: 1}, runs...)
 	if err != nil {
-		return nil, machine, err
+		return nil, machine, last, err
 	}
 	var out bytes.Buffer
 	err = m.Write(&out)
-	return out.Bytes(), machine, err
+	return out.Bytes(), machine, last, err
 }
 
 // count returns how many nodes are of a kind.

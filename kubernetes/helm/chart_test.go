@@ -95,7 +95,7 @@ func TestParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	image := "plimsoll-kubernetes:" + strings.TrimSpace(string(version))
-	for i, want := range []int{10, 6, 4, 8, 2, 2, 1, 1} {
+	for i, want := range []int{11, 6, 4, 8, 2, 2, 1, 1} {
 		on := make([]any, 8)
 		for j := range on {
 			on[j] = i == j
@@ -247,6 +247,71 @@ extender: {enabled: true, extraArgs: [--unknown=Deny]}
 	}
 	if a, b := sum("{}"), sum("{scheduler: {weight: 11}}"); a == b || a == "" {
 		t.Errorf("%v and %v: a new configuration makes no new pods", a, b)
+	}
+}
+
+// A scheduler with several replicas survives drains, takes what kube-scheduler takes, and reads models where they are.
+// What is outside of its namespace has the release's name.
+func TestSchedulerIsOperated(t *testing.T) {
+	all, _, err := render(t, "v1.35.4", `
+scheduler:
+  replicas: 2
+  args: {namespace: models-of-all}
+  percentageOfNodesToScore: 5
+  extraArgs: [--v=2, --logging-format=json]
+extender: {enabled: true}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := all["Deployment io/scheduler"]
+	pod := at(d, "spec", "template", "spec")
+	selector := fmt.Sprint(at(d, "spec", "selector"))
+	config := fmt.Sprint(at(all["ConfigMap io/scheduler-config"], "data", "scheduler.yaml"))
+	for what, is := range map[string][2]any{
+		"priority":        {at(pod, "priorityClassName"), "system-cluster-critical"},
+		"spread":          {fmt.Sprint(at(pod, "topologySpreadConstraints", 0, "labelSelector")), selector},
+		"disruptions":     {fmt.Sprint(at(all["PodDisruptionBudget io/scheduler"], "spec", "maxUnavailable")), "1"},
+		"budget's pods":   {fmt.Sprint(at(all["PodDisruptionBudget io/scheduler"], "spec", "selector")), selector},
+		"start":           {at(pod, "containers", 0, "startupProbe", "httpGet", "path"), "/healthz"},
+		"network":         {fmt.Sprint(at(all["NetworkPolicy io/scheduler"], "spec", "podSelector")), selector},
+		"role of models":  {at(all["Role models-of-all/models"], "kind"), "Role"},
+		"binding to them": {at(all["RoleBinding models-of-all/scheduler-models"], "subjects", 0, "namespace"), "io"},
+		"cluster's":       {at(all["ClusterRoleBinding /p-scheduler"], "subjects", 0, "namespace"), "io"},
+		"kube-system's":   {at(all["RoleBinding kube-system/p-scheduler-authentication"], "kind"), "RoleBinding"},
+	} {
+		if is[0] != is[1] {
+			t.Errorf("%s: %v, not %v", what, is[0], is[1])
+		}
+	}
+	for text, in := range map[string]any{
+		"percentageOfNodesToScore: 5": config, "namespace: models-of-all": config,
+		"--v=2 --logging-format=json": at(pod, "containers", 0, "command"),
+		"--namespace=models-of-all":   at(all["DaemonSet io/extender"], "spec", "template", "spec", "containers", 0, "command"),
+	} {
+		if !strings.Contains(fmt.Sprint(in), text) {
+			t.Errorf("%q is not in %v", text, in)
+		}
+	}
+	for key, o := range all {
+		name := fmt.Sprint(at(o, "roleRef", "name"))
+		if at(o, "roleRef", "kind") == "ClusterRole" && !strings.HasPrefix(name, "system:") &&
+			all["ClusterRole /"+name] == nil {
+			t.Errorf("%s is of a ClusterRole that is not there, %s", key, name)
+		}
+	}
+	one, _, err := render(t, "v1.35.4", "{}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one["PodDisruptionBudget io/scheduler"] != nil ||
+		at(one["Deployment io/scheduler"], "spec", "template", "spec", "topologySpreadConstraints") != "" {
+		t.Error("one replica has a budget that keeps its node from being drained")
+	}
+	own, _, err := render(t, "v1.35.4", "{scheduler: {podDisruptionBudget: {minAvailable: 50%}}}")
+	if err != nil || at(own["PodDisruptionBudget io/scheduler"], "spec", "minAvailable") != "50%" ||
+		at(own["PodDisruptionBudget io/scheduler"], "spec", "maxUnavailable") != "" {
+		t.Errorf("%v: %v", err, own["PodDisruptionBudget io/scheduler"])
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -35,6 +36,9 @@ const (
 	// What one node has, as plimsoll predict --host-file has it; without, what the model was measured on.
 	hostKey = "host.yaml"
 )
+
+// MeasuredAnnotation is of a ConfigMap: when the last run of its model was measured, as RFC 3339 has it.
+const MeasuredAnnotation = Prefix + "measured"
 
 // mostModel bounds a model's file, which may come packed: far above those of real ones.
 const mostModel = 64 << 20
@@ -68,6 +72,8 @@ type Kind struct {
 	Name  string
 	Model *model.Model
 	Host  model.HostKind
+
+	Measured time.Time // the last run of the model; zero where nobody knows
 
 	stand    bases // of drivesKey
 	reported cache[string, reported]
@@ -109,6 +115,7 @@ func ParseKind(c *corev1.ConfigMap) (*Kind, error) {
 		}
 	}
 	var err error
+	k.Measured, _ = time.Parse(time.RFC3339, c.Annotations[MeasuredAnnotation]) // anything else is not known
 	if k.Model, err = model.Read(text); err != nil {
 		return nil, within(fmt.Errorf("%s: %w", modelKey, err))
 	}

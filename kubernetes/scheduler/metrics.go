@@ -9,6 +9,9 @@ import (
 var (
 	modelled = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: "plimsoll", Name: "models", StabilityLevel: metrics.ALPHA,
 		Help: "Kinds of nodes that have a model."})
+	measured = metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: "plimsoll", Name: "model_measured_timestamp_seconds",
+		StabilityLevel: metrics.ALPHA, Help: "When the last run of a kind's model was measured, where that is known."},
+		[]string{"kind"})
 	unreadable = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Subsystem:      "plimsoll",
 		Name:           "model_unreadable",
@@ -30,5 +33,5 @@ var (
 )
 
 func init() {
-	legacyregistry.MustRegister(modelled, unreadable, judged, placedPods, promised)
+	legacyregistry.MustRegister(modelled, measured, unreadable, judged, placedPods, promised)
 }

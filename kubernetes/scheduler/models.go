@@ -125,7 +125,8 @@ func (k *kinds) unread() error {
 
 // alike reports whether two versions of a ConfigMap have the same model: each new list shows all of them again.
 func alike(a, b *corev1.ConfigMap) bool {
-	return a.UID == b.UID && maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Data, b.Data) &&
+	return a.UID == b.UID && a.Annotations[iofit.MeasuredAnnotation] == b.Annotations[iofit.MeasuredAnnotation] &&
+		maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Data, b.Data) &&
 		maps.EqualFunc(a.BinaryData, b.BinaryData, bytes.Equal)
 }
 
@@ -164,6 +165,12 @@ func (k *kinds) set(ctx context.Context, name string, kind *iofit.Kind) {
 	}
 	k.now.Store(&now)
 	modelled.Set(float64(len(now)))
+	measured.Reset()
+	for name, model := range now {
+		if !model.Measured.IsZero() {
+			measured.WithLabelValues(name).Set(float64(model.Measured.Unix()))
+		}
+	}
 	k.changed()
 }
 
