@@ -1,12 +1,13 @@
 package command
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -14,15 +15,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
 
 	"plimsoll/internal/host/hostfs"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/state/sudouser"
 	"plimsoll/kubernetes/iofit"
-	"plimsoll/kubernetes/node"
+	"plimsoll/kubernetes/limits"
 	"plimsoll/kubernetes/usage"
 )
 
@@ -48,7 +49,7 @@ model, or none is like it, the file has a workload to measure: put it into a cop
 examples/node.yaml.
 
 The pod of limits on its node reads the cgroup, so you need the right to create
-pods/exec in the namespace plimsoll-limits. On the node itself, --on-node reads it here.
+pods/portforward in the namespace plimsoll-limits. On the node itself, --on-node reads it here.
 
 Choose a time when the pod is as busy as it should count.`,
 		Example: `  plimsoll-kubernetes class shop/db-0 --for 10m -o db.yaml`,
@@ -61,26 +62,6 @@ Choose a time when the pod is as busy as it should count.`,
 	c.Flags().StringVar(&f.namespace, "namespace", iofit.Namespace, "`namespace` of the models")
 	c.Flags().StringVarP(&f.out, "output", "o", "", "`file` to write (default: standard output)")
 	f.Flags(c)
-	return c
-}
-
-// usageCommand is what class runs in the pod of limits.
-func usageCommand() *cobra.Command {
-	var host string
-	c := &cobra.Command{
-		Use: "usage UID", Short: "Print what a pod of this node uses", Hidden: true, Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if host != "" {
-				return node.Exec(host, "usage", args[0])
-			}
-			s, err := usage.Read(hostfs.Default(), args[0])
-			if err != nil {
-				return err
-			}
-			return json.NewEncoder(c.OutOrStdout()).Encode(s)
-		},
-	}
-	c.Flags().StringVar(&host, "host", "", "`directory` that has the node's file systems, in a pod")
 	return c
 }
 
@@ -156,15 +137,7 @@ func (f *classFlags) reader(ctx context.Context, client kubernetes.Interface, co
 		if !iofit.IsHolder(agent) || agent.Status.Phase != corev1.PodRunning || agent.DeletionTimestamp != nil {
 			continue
 		}
-		command := []string{"plimsoll-kubernetes", "usage", uid}
-		for _, arg := range agent.Spec.Containers[0].Command {
-			if strings.HasPrefix(arg, "--host=") { // with cgroups of version 1
-				command = append(command, arg)
-			}
-		}
-		read := func(ctx context.Context) (s usage.Sample, err error) {
-			return sampleOf(ctx, client, config, agent, command)
-		}
+		read := func(ctx context.Context) (usage.Sample, error) { return sampleOf(ctx, client, config, agent, uid) }
 		return read, fmt.Sprintf("pod %s/%s", agent.Namespace, agent.Name), nil
 	}
 	return nil, "", fmt.Errorf("no pod of limits runs on node %s: kubectl label node %s %s=true, once its runtime has NRI "+
@@ -172,37 +145,70 @@ func (f *classFlags) reader(ctx context.Context, client kubernetes.Interface, co
 		iofit.HeldLabel)
 }
 
-// sampleOf runs a command in a pod of limits that prints a sample.
-func sampleOf(ctx context.Context, client kubernetes.Interface, config *rest.Config, agent *corev1.Pod,
-	command []string,
-) (s usage.Sample, err error) {
-	request := client.CoreV1().RESTClient().Post().Resource("pods").Namespace(agent.Namespace).Name(agent.Name).
-		SubResource("exec").VersionedParams(&corev1.PodExecOptions{Container: agent.Spec.Containers[0].Name,
-		Command: command, Stdout: true, Stderr: true}, scheme.ParameterCodec)
-	to, err := remotecommand.NewSPDYExecutor(config, "POST", request.URL())
+// sampleOf asks a pod of limits for a sample, through the API server and the node's kubelet: no network of pods has to
+// admit it.
+func sampleOf(ctx context.Context, client kubernetes.Interface, config *rest.Config, agent *corev1.Pod, uid string) (
+	s usage.Sample, err error,
+) {
+	port := int32(limits.Port)
+	for _, p := range agent.Spec.Containers[0].Ports {
+		if p.Name == limits.PortName {
+			port = p.ContainerPort
+		}
+	}
+	to := client.CoreV1().RESTClient().Post().Resource("pods").Namespace(agent.Namespace).Name(agent.Name).
+		SubResource("portforward").URL()
+	transport, upgrader, err := spdy.RoundTripperFor(config)
 	if err != nil {
 		return s, err
 	}
-	var out limitedBuffer
+	stop, ready := make(chan struct{}), make(chan struct{})
 	said := &printable.Tail{Most: mostSample >> 8}
-	if err := to.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: said}); err != nil {
-		return s, fmt.Errorf("%w: %s", err, printable.Line(strings.TrimSpace(said.String())))
+	forward, err := portforward.NewOnAddresses(spdy.NewDialer(upgrader, &http.Client{Transport: transport}, "POST", to),
+		[]string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)}, stop, ready, io.Discard, said)
+	if err != nil {
+		return s, err
 	}
-	if err := json.Unmarshal(out.Bytes(), &s); err != nil {
-		return s, fmt.Errorf("pod %s/%s answers no sample: %w", agent.Namespace, agent.Name, err)
+	ended := make(chan error, 1)
+	go func() { ended <- forward.ForwardPorts() }()
+	defer func() { close(stop); <-ended }()
+	within := func(err error) error {
+		return fmt.Errorf("pod %s/%s: %w: %s", agent.Namespace, agent.Name, err,
+			printable.Line(strings.TrimSpace(said.String())))
+	}
+	select {
+	case <-ready:
+	case err := <-ended:
+		ended <- err
+		return s, within(cmp.Or(err, errors.New("it forwards nothing")))
+	case <-ctx.Done():
+		return s, ctx.Err()
+	}
+	ports, err := forward.GetPorts()
+	if err != nil {
+		return s, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		fmt.Sprintf("http://127.0.0.1:%d/usage/%s", ports[0].Local, uid), nil)
+	if err != nil {
+		return s, err
+	}
+	answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
+	if err != nil {
+		return s, within(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, mostSample))
+	switch {
+	case err != nil:
+		return s, within(err)
+	case answer.StatusCode != http.StatusOK:
+		return s, within(errors.New(printable.Line(string(text))))
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, within(fmt.Errorf("it answers no sample: %w", err))
 	}
 	return s, nil
-}
-
-// limitedBuffer refuses more than a sample takes.
-type limitedBuffer struct{ bytes.Buffer }
-
-// Write writes what still fits.
-func (b *limitedBuffer) Write(text []byte) (int, error) {
-	if b.Len()+len(text) > mostSample {
-		return 0, errors.New("a sample is shorter")
-	}
-	return b.Buffer.Write(text)
 }
 
 // kind returns what is known of a node's kind; nil, and why, for nothing.
@@ -293,5 +299,5 @@ func patchOf(pod *corev1.Pod) (command string, template bool) {
 	case owner.Kind == "StatefulSet" && owner.APIVersion == "apps/v1":
 		return fmt.Sprintf("kubectl --namespace %s patch statefulset %s --patch-file FILE", pod.Namespace, owner.Name), true
 	}
-	return fmt.Sprintf("%s %s makes the pod: put it there (docs/how-to/operators.md)", owner.Kind, owner.Name), true
+	return fmt.Sprintf("%s %s makes the pod: put it there (docs/reference/kubernetes.md, databases that an operator runs)", owner.Kind, owner.Name), true
 }

@@ -43,7 +43,7 @@ docs/tutorials/3-kubernetes-first-pod.md goes from "kubectl apply" to the first 
 	}
 	c.Flags().Bool("version", false, "print which build this is") // in place of what Kubernetes declares for all commands
 	c.SetVersionTemplate(build.Line("plimsoll-kubernetes") + "\n")
-	c.AddCommand(planCommand(rules), nodesCommand(), fleetCommand(), limitsCommand(), classCommand(), usageCommand(),
+	c.AddCommand(planCommand(rules), nodesCommand(), fleetCommand(), limitsCommand(), classCommand(),
 		nodeCommand(), manCommand(build.Version))
 	return c
 }
@@ -60,7 +60,8 @@ does not start. With cgroups of version 2 the runtime sets them; with version 1 
 cgroups and file systems; in a pod, --host names the volume that has them.
 
 It answers under /readyz, whether limits of this node count, and under /metrics: what containers of pods with a class
-or limits do to their disks, beside what was predicted of them.`,
+or limits do to their disks, beside what was predicted of them. Under /usage/UID it answers what the pod of that uid
+uses, for "class".`,
 		Example: `  plimsoll-kubernetes limits --socket /var/run/nri/nri.sock`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -79,7 +80,7 @@ or limits do to their disks, beside what was predicted of them.`,
 		},
 	}
 	c.Flags().StringVar(&socket, "socket", "", "`path` of the runtime's socket (default /var/run/nri/nri.sock)")
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8788", "`address` to answer on")
+	c.Flags().StringVar(&listen, "listen", fmt.Sprintf("127.0.0.1:%d", limits.Port), "`address` to answer on")
 	c.Flags().StringVar(&host, "host", "", "`directory` that has the node's file systems, in a pod")
 	return c
 }

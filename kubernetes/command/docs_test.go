@@ -8,7 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
 	"plimsoll/internal/cli/buildinfo"
+	"plimsoll/kubernetes/iofit"
 )
 
 var (
@@ -49,6 +54,52 @@ func TestCommandsOfPages(t *testing.T) {
 	for _, line := range []string{"fleet rum density", "fleet run density --nods x=y"} {
 		if parses(line) == nil {
 			t.Errorf("%s is taken for a command", line)
+		}
+	}
+}
+
+// The resources of operators that a page shows name the scheduler, with annotations that it reads.
+func TestRecipesOfOperators(t *testing.T) {
+	text, err := os.ReadFile("../../docs/reference/kubernetes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "## Databases that an operator runs\n")
+	_, recipes, _ := strings.Cut(section, "```yaml\n")
+	recipes, _, _ = strings.Cut(recipes, "```")
+	docs := strings.Split(recipes, "\n---\n")
+	if len(docs) != 3 {
+		t.Fatalf("%d recipes", len(docs))
+	}
+	for _, doc := range docs {
+		var o map[string]any
+		if err := yaml.UnmarshalStrict([]byte(doc), &o); err != nil {
+			t.Fatalf("%v: %s", err, doc)
+		}
+		schedulers, classed := 0, 0
+		var walk func(any)
+		walk = func(value any) {
+			fields, _ := value.(map[string]any)
+			if fields["schedulerName"] == "plimsoll-scheduler" {
+				schedulers++
+			}
+			if _, has := fields[iofit.ClassAnnotation]; has {
+				classed++
+				p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{}}}
+				for key, v := range fields {
+					p.Annotations[key] = fmt.Sprint(v)
+				}
+				if d, err := iofit.DemandOf(p); err != nil || !d.Limited() {
+					t.Errorf("%v: %v", err, fields)
+				}
+			}
+			for _, v := range fields {
+				walk(v)
+			}
+		}
+		walk(o)
+		if schedulers != 1 || classed != 1 {
+			t.Errorf("%v names %d schedulers, and has %d classes", o["kind"], schedulers, classed)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package limits
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"plimsoll/internal/observe/metricserver"
+	"plimsoll/kubernetes/usage"
 )
 
 // Reasons for which containers are refused.
@@ -186,7 +188,13 @@ func (e unheldError) Error() string { return errors.Join(e...).Error() }
 // Unwrap returns why each is not held.
 func (e unheldError) Unwrap() []error { return e }
 
-// Handler answers under /readyz and /metrics. What has names of pods goes to the log, once for each change.
+// Port is where the pod of limits answers unless it is told otherwise, and PortName is how its manifest calls it.
+const (
+	Port     = 8788
+	PortName = "status"
+)
+
+// Handler answers under /readyz and /metrics, and under /usage/UID what a pod of the node uses. What has names of pods goes to the log, once for each change.
 func (p *Plugin) Handler() http.Handler {
 	metrics, err := metricserver.Metrics(metricserver.Age, p)
 	if err != nil {
@@ -208,6 +216,15 @@ func (p *Plugin) Handler() http.Handler {
 	})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
+	mux.HandleFunc("GET /usage/{uid}", func(w http.ResponseWriter, r *http.Request) {
+		sample, err := usage.Read(p.roots, r.PathValue("uid"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(sample) // who asked has gone
+	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := ready(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)

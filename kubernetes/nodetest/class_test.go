@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"plimsoll/kubernetes/iofit"
+	"plimsoll/kubernetes/limits"
 )
 
 // agentPod is the pod of limits that the manifests have for version 1 of cgroups, which this machine has, on a node
@@ -35,9 +36,11 @@ func (n *worker) agentPod() {
 	p.Spec.ServiceAccountName, p.Spec.PriorityClassName, p.Spec.NodeName = "", "", n.name
 	p.Spec.HostNetwork, p.Spec.NodeSelector = true, nil // these nodes give pods no network
 	c := &p.Spec.Containers[0]
-	c.Image, c.ReadinessProbe, c.Ports = "test.invalid/agent:1", nil, nil
+	port := free(n.t, "127.0.0.1")
+	c.Image, c.ReadinessProbe = "test.invalid/agent:1", nil
+	c.Ports = []corev1.ContainerPort{{Name: limits.PortName, ContainerPort: int32(port)}} //nolint:gosec // a port
 	c.Command = []string{"plimsoll-kubernetes", "limits", "--host=/host", "--socket=" + filepath.Join(n.dir, "nri.sock"),
-		"--listen=127.0.0.1:0"}
+		fmt.Sprintf("--listen=127.0.0.1:%d", port)}
 	_, err = n.client.CoreV1().Namespaces().Create(n.t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: iofit.LimitsNamespace}}, metav1.CreateOptions{})
 	if err == nil {
@@ -99,11 +102,11 @@ func TestClassOfAPod(t *testing.T) {
 		if err := yaml.UnmarshalStrict(text, &patch); err != nil {
 			t.Fatal(err)
 		}
-		limits, err := iofit.ParseLimits(patch.Annotations[iofit.LimitAnnotation])
+		proposed, err := iofit.ParseLimits(patch.Annotations[iofit.LimitAnnotation])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if reads := limits.Read.OperationsPerSecond; reads < 400 || reads > 500 {
+		if reads := proposed.Read.OperationsPerSecond; reads < 400 || reads > 500 {
 			t.Errorf("a pod that reads 300 a second is to have %d", reads)
 		}
 	}
