@@ -2,6 +2,8 @@ package model
 
 import (
 	"math"
+	"slices"
+	"sync"
 
 	"plimsoll/internal/result"
 )
@@ -45,6 +47,7 @@ type network struct {
 	targets []sharedTarget
 
 	search search
+	placed []instances // memory for what Solve places
 }
 
 type sharedDrive struct {
@@ -77,12 +80,23 @@ const (
 	atDrive
 )
 
+// networks keeps the memory of networks that were solved: a plan solves tens of thousands of small ones.
+var networks = sync.Pool{New: func() any { return &network{} }}
+
+// newNetwork returns a network to lay, which release takes back. Its solutions depend on nothing that was solved in the
+// same memory before: lay and search.begin set all that they read.
+func newNetwork() *network {
+	n, _ := networks.Get().(*network)
+	return n
+}
+
+// release ends the use of a network, and of what solve returned.
+func (n *network) release() { networks.Put(n) }
+
 // lay makes the network of instances on so many hosts.
 func (n *network) lay(all []instances, hosts int) {
-	if n.flows == nil {
-		n.flows, n.uses = make([]flow, len(all)), make([]use, 0, 24*len(all))
-		n.stations = make([]station, 0, hosts*len(ofHost)+8*len(all))
-	}
+	n.flows = slices.Grow(n.flows[:0], len(all))[:len(all)]
+	n.uses, n.stations = slices.Grow(n.uses[:0], 24*len(all)), slices.Grow(n.stations[:0], hosts*len(ofHost)+8*len(all))
 	n.stations, n.uses, n.drives, n.targets = n.stations[:0], n.uses[:0], n.drives[:0], n.targets[:0]
 	for h := range hosts {
 		for _, r := range ofHost {
@@ -304,7 +318,8 @@ func standOn(points []Point, d *Drive) {
 
 // rate returns the predicted operations a second of a point's instances together; NaN where no solution is found.
 func (p *Params) rate(of *Point) float64 {
-	var n network
+	n := newNetwork()
+	defer n.release()
 	n.lay([]instances{p.at(of)}, 1)
 	rates, _, ok := n.solve(nil)
 	if !ok {
@@ -317,7 +332,8 @@ func (p *Params) rate(of *Point) float64 {
 // found.
 func (in instances) usedAlone() map[Resource]float64 {
 	in.at = 0
-	var n network
+	n := newNetwork()
+	defer n.release()
 	n.lay([]instances{in}, 1)
 	_, used, ok := n.solve(nil)
 	most := map[Resource]float64{}

@@ -453,7 +453,8 @@ func (o outcome) share(i int) float64 {
 	if len(o.in) == 1 {
 		return 1
 	}
-	var n network
+	n := newNetwork()
+	defer n.release()
 	n.lay(o.in, 1)
 	own := make([]float64, len(n.stations))
 	for _, u := range n.flows[i].uses {
@@ -696,6 +697,14 @@ func (q question) outcome(params func(*Fitted) *Params, kind HostKind) outcome {
 // memory, or cold and not. So that the answer depends on nothing but the question, the first round is of instances
 // that all do as much. Where no solution is found, solved is false and the rates are NaN.
 func (o *outcome) settle(hosts []HostKind) {
+	n := newNetwork()
+	defer n.release()
+	o.settleIn(n, hosts)
+	o.used, o.stations = slices.Clone(o.used), slices.Clone(o.stations)
+}
+
+// settleIn is settle in a network, which the outcome uses as long as it is asked what is used.
+func (o *outcome) settleIn(n *network, hosts []HostKind) {
 	k := len(o.in)
 	logs := make([]float64, 4*k)
 	found, moved, foundBefore, movedBefore := logs[:k], logs[k:2*k], logs[2*k:3*k], logs[3*k:]
@@ -703,7 +712,6 @@ func (o *outcome) settle(hosts []HostKind) {
 	for i := range o.in {
 		o.rates[i], o.in[i].memory = 1, 0
 	}
-	var n network
 	var near []float64
 	converged := false // of the network
 	for round := range sharings {
@@ -736,8 +744,9 @@ func (o *outcome) settle(hosts []HostKind) {
 		var rates []float64
 		rates, o.used, converged = n.solve(near)
 		copy(o.rates, rates)
-		o.stations, near = n.stations, o.rates
+		near = o.rates
 	}
+	o.stations = n.stations
 	for i := range o.rates {
 		if !o.solved {
 			o.rates[i] = math.NaN()
@@ -785,7 +794,8 @@ func shareAll(hosts []HostKind, in []instances, rates, memories []float64) {
 // it loses as large a part as the others do on average. What is wanted by nobody is left over.
 func share(all int64, tenants []instances, rates []float64) []float64 {
 	k := len(tenants)
-	memories := make([]float64, k)
+	numbers := make([]float64, 4*k)
+	memories, numbers := numbers[:k:k], numbers[k:]
 	if k == 1 || all == 0 {
 		for i := range tenants {
 			memories[i] = memoryOf(tenants[i].host.Host, tenants[i].own, tenants[i].count)
@@ -812,7 +822,6 @@ func share(all int64, tenants []instances, rates []float64) []float64 {
 	}
 	// Of an instance: what no shortage takes from it, its cache at most, and how often a second that is read, NaN where
 	// nobody knows.
-	numbers := make([]float64, 3*k)
 	fixed, cache, turns := numbers[:k], numbers[k:2*k], numbers[2*k:]
 	for i := range tenants {
 		in := &tenants[i]

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"plimsoll/internal/result"
 )
@@ -99,7 +100,9 @@ func (m *Model) SolveTogether(hosts []HostKind, placed [][]Placed) ([]Solved, er
 	for h := range hosts {
 		all[h].Tenants = make([]SolvedTenant, len(placed[h]))
 	}
-	o, classes, err := m.settled(hosts, placed)
+	n := newNetwork()
+	defer n.release()
+	o, classes, err := m.settled(n, hosts, placed)
 	if err != nil || len(o.in) == 0 {
 		return all, err
 	}
@@ -145,7 +148,9 @@ func (m *Model) SolveTogether(hosts []HostKind, placed [][]Placed) ([]Solved, er
 // there is no bound to left out, always in the same order. Where a resource is used both ways, such as a network,
 // it is there twice.
 func (m *Model) Uses(host HostKind, placed []Placed) ([]Use, error) {
-	o, _, err := m.settled([]HostKind{host}, [][]Placed{placed})
+	n := newNetwork()
+	defer n.release()
+	o, _, err := m.settled(n, []HostKind{host}, [][]Placed{placed})
 	if err != nil {
 		return nil, err
 	}
@@ -158,8 +163,14 @@ func (m *Model) Uses(host HostKind, placed []Placed) ([]Use, error) {
 	return all, nil
 }
 
-// settled finds what placed instances do.
-func (m *Model) settled(hosts []HostKind, placed [][]Placed) (o outcome, classes []*Fitted, err error) {
+// settled finds what placed instances do, in a network that the outcome uses.
+func (m *Model) settled(n *network, hosts []HostKind, placed [][]Placed) (o outcome, classes []*Fitted, err error) {
+	most := 0
+	for h := range hosts {
+		most += len(placed[h])
+	}
+	n.placed = slices.Grow(n.placed[:0], most)
+	o.in, classes = n.placed, make([]*Fitted, 0, most)
 	for h := range hosts {
 		floors := 0.0
 		for _, p := range placed[h] {
@@ -180,7 +191,7 @@ func (m *Model) settled(hosts []HostKind, placed [][]Placed) (o outcome, classes
 		}
 	}
 	if len(o.in) > 0 {
-		if o.settle(hosts); !o.solved {
+		if o.settleIn(n, hosts); !o.solved {
 			return o, nil, errUnsolved
 		}
 	}

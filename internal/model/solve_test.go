@@ -21,7 +21,7 @@ func TestOneAnswerFromAnyStart(t *testing.T) {
 		host, placed := anyHost(t, m), anyPlacement(t, m)
 		host.Host.MemoryBytes = int64(math.Exp(rapid.Float64Range(math.Log(1e9), math.Log(1e11)).Draw(t, "short")))
 		hosts := []HostKind{host}
-		o, _, err := m.settled(hosts, [][]Placed{placed})
+		o, _, err := m.settled(&network{}, hosts, [][]Placed{placed})
 		if len(o.in) == 0 || o.memories == nil {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -34,13 +35,18 @@ func largeFleet(containers, hosts int) (*model.Model, *Fleet) {
 		for d := range 1 + k%2 {
 			is.Drives = append(is.Drives, model.HostDrive{Name: fmt.Sprint("d", d), Is: m.Drives[(k+d)%2]})
 		}
-		f.Hosts = append(f.Hosts, Hosts{Name: fmt.Sprint("h", k), Count: hosts / 5, Is: is})
+		f.Hosts = append(f.Hosts, Hosts{Name: fmt.Sprint("h", k), Count: part(hosts, k, 5), Is: is})
 	}
 	for c := range 20 {
-		f.Containers = append(f.Containers, Containers{Name: fmt.Sprint("c", c), Class: c, Count: containers / 20})
+		f.Containers = append(f.Containers, Containers{Name: fmt.Sprint("c", c), Class: c, Count: part(containers, c, 20)})
 	}
+	f.Hosts = slices.DeleteFunc(f.Hosts, func(h Hosts) bool { return h.Count == 0 })
+	f.Containers = slices.DeleteFunc(f.Containers, func(c Containers) bool { return c.Count == 0 })
 	return m, f
 }
+
+// part returns the i-th of so many parts of a number, which are as alike as whole numbers can be.
+func part(whole, i, parts int) int { return whole*(i+1)/parts - whole*i/parts }
 
 // limitedFleet is a large fleet: a third of its containers has a least throughput, a quarter a limit of p99,
 // and a fifth are to be apart.
@@ -114,7 +120,7 @@ func BenchmarkBudget(b *testing.B) {
 }
 
 func BenchmarkPlan(b *testing.B) {
-	for _, size := range [][2]int{{1000, 100}, {10_000, 1000}, {100_000, 10_000}} {
+	for _, size := range [][2]int{{10, 3}, {100, 10}, {1000, 100}, {10_000, 1000}, {100_000, 10_000}} {
 		b.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(b *testing.B) {
 			m, f := largeFleet(size[0], size[1])
 			for b.Loop() {

@@ -191,6 +191,7 @@ func (k *kind) ask(out *filled, fill filling, alone []float64) {
 		}
 	}
 	placed := k.placed(fill)
+	out.slots = make([]int, 0, len(placed))
 	for slot, c := range fill {
 		if c > 0 {
 			out.slots = append(out.slots, slot)
@@ -244,7 +245,14 @@ func (k *kind) ask(out *filled, fill filling, alone []float64) {
 }
 
 // placed returns a filling as a model takes it.
-func (k *kind) placed(fill filling) (tenants []model.Placed) {
+func (k *kind) placed(fill filling) []model.Placed {
+	n := 0
+	for _, count := range fill {
+		if count > 0 {
+			n++
+		}
+	}
+	tenants := make([]model.Placed, 0, n)
 	for slot, count := range fill {
 		if count > 0 {
 			demand, drive := k.split(slot)

@@ -273,10 +273,11 @@ func (s *search) exact(counts []int, goal goal) (out found, ok bool) {
 }
 
 // merged joins hosts of a kind that are filled alike, and orders them by kind, the fullest first.
-func merged(groups []chosen) (out []chosen) {
+func merged(groups []chosen) []chosen {
 	slices.SortStableFunc(groups, func(a, b chosen) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), -slices.Compare(a.filling, b.filling))
 	})
+	out := make([]chosen, 0, len(groups))
 	for _, group := range groups {
 		if group.count == 0 || group.filling.total() == 0 {
 			continue
@@ -393,7 +394,12 @@ type spot struct {
 
 // spots returns where one more of a demand may stand, the most promising first. Spots without a gradient come before
 // all others.
-func (s *search) spots(groups []chosen, demand int) (out []spot) {
+func (s *search) spots(groups []chosen, demand int) []spot {
+	drives := 0
+	for _, group := range groups {
+		drives += len(s.kinds[group.kind].able)
+	}
+	out := make([]spot, 0, drives)
 	for i, group := range groups {
 		kind := s.kinds[group.kind]
 		hopes := kind.gradient(group.filling, s.alone)
