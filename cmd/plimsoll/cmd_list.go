@@ -44,7 +44,8 @@ var questions = []struct {
 		"mongodb-scaling", "homogeneous"}},
 	{"What do limits cost?", []string{"policies", "policies-scaling", "cassandra-policies", "overload"}},
 	{"Who disturbs whom?", []string{"neighbours", "density-mix", "isolation", "database-neighbours", "heterogeneous"}},
-	{"What does a faster or a remote drive buy?", []string{"local-vs-remote", "remote-paths", "cassandra-assignment",
+	{"What does a faster or a remote drive buy?", []string{"local-vs-remote", "remote-paths", "nvme-tcp-queues",
+		"cassandra-assignment",
 		"cassandra-media", "cassandra-remote", "mongodb-media", "mysql-media"}},
 }
 

@@ -3,11 +3,14 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/host/configfs"
 	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/host/nvme"
@@ -44,6 +47,7 @@ func newTargetExport(a *app, t *nvmetarget.Targets) *cobra.Command {
 	var (
 		e       nvmetarget.Export
 		secret  string
+		capsule string
 		destroy []string
 	)
 	cmd := &cobra.Command{
@@ -90,6 +94,13 @@ EXIT STATUS
 					return &exitError{exitUsage, fmt.Errorf("--secret-file: %w", err)}
 				}
 			}
+			if capsule != "" {
+				bytes, err := field.Size(0, math.MaxInt64).Like("16KiB, or 0").Parse(capsule)
+				if err != nil {
+					return &exitError{exitUsage, fmt.Errorf("--in-capsule-data: %w", err)}
+				}
+				e.Port.InCapsule = strconv.FormatInt(bytes, 10)
+			}
 			if e.Port.Transport == "loop" && !cmd.Flags().Changed("port") {
 				e.Port.Service = ""
 			}
@@ -107,6 +118,8 @@ EXIT STATUS
 	f.StringVar(&e.Port.Transport, "transport", "tcp", "`kind` of fabric: tcp, rdma, or loop for this host itself")
 	f.StringVar(&e.Port.Addr, "addr", "", "IP `address` of this host at which it listens")
 	f.StringVar(&e.Port.Service, "port", "4420", "`port` at which it listens")
+	f.StringVar(&capsule, "in-capsule-data", "", "`size` of data that it takes along with a write's command, for all "+
+		"exports at the port (default: the kernel's, 16KiB)")
 	f.StringVar(&e.NQN, "nqn", "", "`NQN` of the subsystem (default: a new one)")
 	f.StringVar(&e.UUID, "uuid", "", "`UUID` of the namespace (default: the device's own, or a new one)")
 	f.StringArrayVar(

@@ -332,7 +332,7 @@ func (l local) connect(ctx context.Context) error {
 		HostNQN:   host,
 	}
 	if len(link.Find(sysfs)) == 0 {
-		if _, err := link.Connect(ctx, nvme.HostID("/etc", host), ""); err != nil {
+		if _, err := link.Connect(ctx, nvme.HostID("/etc", host), "", nvme.Tuning{}); err != nil {
 			return err
 		}
 	}

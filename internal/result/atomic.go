@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// AtomicUnits are the sizes of single writes that a file system or a drive promises to make whole or not at all, if
-// they are asked for with RWF_ATOMIC: powers of two, in bytes, aligned to themselves. Both are 0 where nothing is
+// AtomicUnits are the sizes of single writes that a file system or a drive promises to make whole or not at all. The
+// promise is for writes with RWF_ATOMIC: powers of two, in bytes, aligned to themselves. Both are 0 where nothing is
 // promised. Sources: statx(2), stx_atomic_write_unit_min and max; Documentation/ABI/stable/sysfs-block,
 // atomic_write_unit_min_bytes and max_bytes.
 type AtomicUnits struct {

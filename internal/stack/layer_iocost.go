@@ -81,6 +81,11 @@ var costModel = &layer{
 // wholeNumber returns the problem with a value that is no number from 1.
 func wholeNumber(value string) problem.List { return numberProblem(field.Whole(1, 1<<40), value) }
 
+// numberCheck returns what checks a whole number within bounds.
+func numberCheck(least, most int64) func(value string) problem.List {
+	return func(value string) problem.List { return numberProblem(field.Whole(least, most), value) }
+}
+
 // percent returns what checks a value in percent, which the kernel holds with two digits behind the point.
 func percent(most float64) func(value string) problem.List {
 	return func(value string) problem.List { return numberProblem(field.Number(0, most), value) }

@@ -11,6 +11,7 @@ import (
 	"plimsoll/internal/host/nvme"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
 	"plimsoll/internal/testkit/hosttest"
 )
 
@@ -29,6 +30,12 @@ func initiator(t *testing.T) *Env {
 	e := newEnv(t)
 	root := t.TempDir()
 	e.Host.Roots.Sys, e.Host.Etc = filepath.Join(root, "sys"), filepath.Join(root, "etc")
+	if err := os.MkdirAll(filepath.Join(root, "sys/devices/system/cpu"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "sys/devices/system/cpu/online"), []byte("0-1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, dir := range []string{"sys/module/nvme_fabrics", "sys/module/nvme_tcp", "etc/nvme"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)
@@ -94,6 +101,11 @@ func TestNVMeOFThatCannotBe(t *testing.T) {
 		"transport=tcp, addr=10.0.0.1, hostnqn=me, nqn=" + nqn:               "starts with",
 		"transport=tcp, addr=10.0.0.1, secret-file=" + open + ", nqn=" + nqn: "chmod 600",
 		"transport=rdma, addr=10.0.0.1, nqn=" + nqn:                          "nvme-rdma",
+		"transport=tcp, addr=10.0.0.1, nr-io-queues=3, nqn=" + nqn:           "this host has 2 CPUs",
+		"transport=tcp, addr=10.0.0.1, nr-poll-queues=3, nqn=" + nqn:         "this host has 2 CPUs",
+		"transport=loop, nr-poll-queues=1, nqn=" + nqn:                       "no queues that are polled",
+		"transport=loop, data-digest=on, nqn=" + nqn:                         "digests are of NVMe over TCP",
+		"transport=rdma, addr=10.0.0.1, hdr-digest=on, nqn=" + nqn:           "digests are of NVMe over TCP",
 	} {
 		err := e.Check(t.Context(), parse(t, "nvmeof("+options+")"), 0)
 		if !isProblem(err, problem.Unsupported, why, "") {
@@ -114,6 +126,23 @@ func TestNVMeOFThatCannotBe(t *testing.T) {
 	if err := e.Check(t.Context(), l, 0); err != nil {
 		t.Errorf("with hostnqn=: %v", err)
 	}
+}
+
+// Values that the kernel would cut without a word, or refuse without a reason, are refused by their option.
+func TestNVMeOFOptionsOutOfBounds(t *testing.T) {
+	for _, option := range []string{"queue-size=15", "queue-size=1025", "queue-size=-1", "queue-size=1e3", "queue-size=NaN",
+		"queue-size=99999999999999999999", "nr-io-queues=0", "nr-io-queues=1.5", "nr-io-queues=-2", "nr-poll-queues=x",
+		"data-digest=yes", "hdr-digest=1", "in-capsule=-4KiB", "in-capsule=much", "queue-size=\"64,nqn=x\""} {
+		l, err := line.Parse("nvmeof(transport=tcp, addr=10.0.0.1, nqn=" + nqn + ", " + option + ")")
+		if err != nil {
+			continue
+		}
+		if problems := Catalog().Check(l); len(problems) != 1 || problems[0].Remedy == "" {
+			t.Errorf("%s: %v", option, problems)
+		}
+	}
+	parse(t, "nvmeof(transport=tcp, addr=10.0.0.1, nqn="+nqn+", nr-io-queues=1, nr-poll-queues=0, queue-size=1024, "+
+		"hdr-digest=on, data-digest=off, in-capsule=16KiB)")
 }
 
 // A remote device that somebody connected is protected alike: its path will be

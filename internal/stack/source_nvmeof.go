@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/field"
 	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/host/nvme"
 	"plimsoll/internal/problem"
@@ -19,6 +21,7 @@ import (
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stack/nvmetarget/metrics"
 	"plimsoll/internal/state/journal"
+	"plimsoll/internal/units/plural"
 )
 
 const defaultNVMePort = "4420" // assigned to NVMe over Fabrics by IANA
@@ -57,6 +60,16 @@ var nvmeofSource = &layer{
 				Value:   line.Text,
 				Summary: "port at addr where plimsoll target metrics, or Prometheus' node exporter, shows the target's processor time",
 			},
+			{Key: "nr-io-queues", Value: line.Number, Summary: "I/O queues, at most one for each CPU of this host",
+				Default: "one for each CPU", Check: numberCheck(1, 1<<16)},
+			{Key: "nr-poll-queues", Value: line.Number, Default: "0", Check: numberCheck(0, 1<<16),
+				Summary: "further queues, for requests that are polled (hipri of fio); tcp and rdma"},
+			{Key: "queue-size", Value: line.Number, Summary: "entries of an I/O queue", Default: "128",
+				Check: numberCheck(nvme.LeastQueueSize, nvme.LargestQueueSize)},
+			{Key: "hdr-digest", Value: line.OnOff, Summary: "both ends check the headers' CRC; tcp", Default: "off"},
+			{Key: "data-digest", Value: line.OnOff, Summary: "both ends check the data's CRC; tcp", Default: "off"},
+			{Key: "in-capsule", Value: line.Size, Summary: "data that the target takes along with a write's command: " +
+				"plimsoll target export --in-capsule-data set it", Default: "any, and it is read back"},
 		},
 	},
 	marks: []result.Mark{result.MarkRemote},
@@ -90,6 +103,8 @@ type remote struct {
 	nvme.Link
 	id      string // UUID or NGUID; "" for the only one
 	secret  string
+	tuning  nvme.Tuning
+	capsule int64  // bytes of data in a capsule that the target has to take; -1 for any
 	metrics string // address of the target's metrics; "" for none
 }
 
@@ -150,6 +165,9 @@ func (e *Env) remote(n line.Node) (remote, error) {
 	if err := nvme.CheckNQN(r.NQN); err != nil {
 		return unsupported(fmt.Sprintf("nqn=%s: %v", r.NQN, err), "plimsoll target list shows it, on the target")
 	}
+	if why, remedy := r.tune(n, int(e.Host.Capacity().CPUs)); why != "" {
+		return unsupported(why, remedy)
+	}
 	for _, part := range []string{"nvme-fabrics", "nvme-" + r.Transport} {
 		switch i := e.Host.Kernel(part); {
 		case i.OK == hostinfo.No:
@@ -182,6 +200,65 @@ func (e *Env) remote(n line.Node) (remote, error) {
 		}
 	}
 	return r, nil
+}
+
+// tune reads how requests are to travel, and returns why they cannot. cpus are those of this host that are online; 0 if
+// not known.
+func (r *remote) tune(n line.Node, cpus int) (why, remedy string) {
+	number := func(key string) int {
+		text, _ := n.Option(key)
+		value, _ := strconv.Atoi(text) // its check has seen to that
+		return value
+	}
+	on := func(key string) bool { v, _ := n.Option(key); return v == "on" }
+	r.tuning = nvme.Tuning{IOQueues: number("nr-io-queues"), PollQueues: number("nr-poll-queues"),
+		QueueSize: number("queue-size"), HeaderDigest: on("hdr-digest"), DataDigest: on("data-digest")}
+	r.capsule = -1
+	if text, asked := n.Option("in-capsule"); asked {
+		r.capsule, _ = field.Size(0, math.MaxInt64).Parse(text)
+	}
+	for _, key := range []string{"nr-io-queues", "nr-poll-queues"} {
+		if queues := number(key); cpus > 0 && queues > cpus {
+			return fmt.Sprintf("%s=%d: this host has %s, and the kernel makes at most one such queue for each", key, queues,
+				plural.Count(cpus, "CPU")), fmt.Sprintf("write %s=%d, or less", key, cpus)
+		}
+	}
+	switch {
+	case r.tuning.PollQueues > 0 && r.Transport == "loop":
+		return "nr-poll-queues: the transport loop has no queues that are polled", "leave it out, or connect over tcp or rdma"
+	case r.Transport != "tcp" && (r.tuning.HeaderDigest || r.tuning.DataDigest):
+		return "digests are of NVMe over TCP: the transport " + r.Transport + " has none",
+			"leave hdr-digest and data-digest out"
+	}
+	return "", ""
+}
+
+// checkTuning returns an error if the connection is not as the source has it: the kernel or the target may give fewer
+// or smaller queues than were asked for.
+func (b *build) checkTuning(r remote, controller string, n line.Node) error {
+	controllers := nvme.Controllers(b.env.Host.Roots.Sys)
+	i := slices.IndexFunc(controllers, func(c nvme.Controller) bool { return c.Name == controller })
+	if i < 0 {
+		return nil // cut meanwhile, which its namespace shows
+	}
+	c := controllers[i]
+	if difference := r.tuning.Differs(c); difference != "" {
+		return problem.New(problem.Unsupported, n.String(), "the connection has "+difference,
+			"ask for what the target gives (its attr_qid_max and the CPUs of both hosts bound it)")
+	}
+	capsule, err := c.InCapsuleData(b.env.Host.Dev)
+	if err == nil && r.Transport != "loop" {
+		b.fact("NVMe-oF data in a capsule", fmt.Sprintf("%d bytes", capsule))
+	}
+	if r.capsule >= 0 && (err != nil || capsule != r.capsule) {
+		why := fmt.Sprintf("the target takes %d bytes of data in a capsule, not %d", capsule, r.capsule)
+		if err != nil {
+			why = "it is not known what data the target takes in a capsule: " + err.Error()
+		}
+		return problem.New(problem.Unsupported, n.String(), why,
+			"export it there with plimsoll target export --in-capsule-data, at a port of its own; or leave in-capsule= out")
+	}
+	return nil
 }
 
 // checkRemotePermission returns an error unless the user gave permission for this very namespace: another host's
@@ -225,7 +302,7 @@ func upNVMeOF(ctx context.Context, b *build, n line.Node) error {
 	var controller string
 	connection := &controllerChange{Link: r.Link}
 	err = b.do(ctx, connection, func(string) error {
-		controller, err = r.Connect(ctx, nvme.HostID(b.env.Host.Etc, r.HostNQN), r.secret)
+		controller, err = r.Connect(ctx, nvme.HostID(b.env.Host.Etc, r.HostNQN), r.secret, r.tuning)
 		if errors.Is(err, fs.ErrNotExist) {
 			return problem.New(problem.Unsupported, n.String(), "there is no "+nvme.Fabrics, "modprobe nvme-"+r.Transport)
 		}
@@ -235,6 +312,9 @@ func upNVMeOF(ctx context.Context, b *build, n line.Node) error {
 		return err
 	}
 	connection.Connected = true
+	if err := b.checkTuning(r, controller, n); err != nil {
+		return err
+	}
 	ns, err := b.namespace(ctx, r, controller)
 	if err != nil {
 		return err
@@ -345,6 +425,12 @@ func (b *build) remoteFacts(r remote, controller string, ns nvme.Namespace) {
 		b.fact("NVMe-oF address", c.Address)
 		b.fact("NVMe-oF queues", fmt.Sprintf("%d for I/O, of %d entries", c.Queues-1, c.QueueSize))
 		b.fact("device", strings.TrimSpace(c.Model+" "+c.Serial+" firmware "+c.Firmware))
+	}
+	if r.tuning.HeaderDigest { // else the kernel refuses the connection
+		b.fact("NVMe-oF header digest", "on")
+	}
+	if r.tuning.DataDigest {
+		b.fact("NVMe-oF data digest", "on")
 	}
 	b.fact("NVMe-oF subsystem", r.NQN)
 	b.fact("NVMe-oF namespace", fmt.Sprintf("%s, UUID %s, NGUID %s", ns.NSID, ns.UUID, ns.NGUID))

@@ -18,7 +18,8 @@ type Pair struct {
 	Stack     string `json:"stack"`
 	PageBytes int64  `json:"page_bytes"` // of one write of a page
 
-	Files  *result.AtomicUnits `json:"files,omitempty"`  // atomic writes that the kernel promises of the stack's files; nil if not known
+	// atomic writes that the kernel promises of the stack's files; nil if not known
+	Files  *result.AtomicUnits `json:"files,omitempty"`
 	Atomic bool                `json:"atomic,omitempty"` // the server asks for atomic writes (RWF_ATOMIC)
 	Needed Need                `json:"needed,omitempty"` // why pages have to be written twice; "" if they need not be
 

@@ -77,8 +77,8 @@ func guardedCells(v *runview.View) (cells []guardedCell) {
 func keyOf(m result.Mix, w result.Workload, server database.Server, g guardedCell) string {
 	load, _ := workload.DeclaredWithout(w.Declared, "database")
 	t := m.Tenants[0]
-	parts := []string{g.stack.Name, w.Kind, load, g.title, units.Exact(float64(t.Count)), runview.HostText(m.Host), t.Policy,
-		t.Limits.String()}
+	parts := []string{g.stack.Name, w.Kind, load, g.title, units.Exact(float64(t.Count)), runview.HostText(m.Host),
+		t.Policy, t.Limits.String()}
 	parameters := server.Parameters()
 	delete(parameters, g.guard.Option)
 	for _, name := range slices.Sorted(maps.Keys(parameters)) {
@@ -134,6 +134,14 @@ func (f *Facts) confidence(quiet bool) fact.Confidence {
 	return fact.Sure
 }
 
+// moved returns the bytes that devices moved for each operation, for people; "" if not known.
+func moved(s fact.Summary) string {
+	if !(s.Rate > 0) || !(s.DeviceBytes > 0) {
+		return ""
+	}
+	return units.DecimalBytes(uint64(s.DeviceBytes / s.Rate))
+}
+
 // section has a table of all pairs.
 func (f *Facts) section() *section.Section {
 	s := &section.Section{Title: "Pages that are written twice", Note: "Medians over setups; ratios are to the mix that " +
@@ -142,7 +150,9 @@ func (f *Facts) section() *section.Section {
 		{Head: "database", Text: true}, {Head: "stack", Text: true}, {Head: "option", Text: true},
 		{Head: "on", Means: "operations a second, pages written twice"}, {Head: "off", Means: "the same, pages written once"},
 		{Head: "off against on"}, {Head: "interval", Drop: 2},
-		{Head: "page", Means: "bytes of a page", Drop: 3},
+		{Head: "disk/op on", Text: true, Means: "bytes that devices move for each operation, pages written twice", Drop: 3},
+		{Head: "disk/op off", Text: true, Means: "the same, pages written once", Drop: 3},
+		{Head: "page", Means: "bytes of a page", Drop: 1},
 		{Head: "atomic writes", Text: true, Means: "that the kernel promises of the stack's files, with RWF_ATOMIC"},
 		{Head: "off is", Text: true, Means: "safe if the kernel promises that no page is torn"},
 	}}
@@ -155,7 +165,8 @@ func (f *Facts) section() *section.Section {
 		s.Covers = append(s.Covers, result.Point{Stack: p.Stack, Mix: p.On.Mix}, result.Point{Stack: p.Stack, Mix: p.Off.Mix})
 		t.Rows = append(t.Rows, section.Row{Stack: p.Stack, Cells: []section.Cell{
 			section.Text(p.Database), section.Text(p.Stack), section.Text(p.Option), section.Count.Cell(p.On.Rate),
-			section.Count.Cell(p.Off.Rate), ratio, interval, section.Text(units.Bytes(uint64(p.PageBytes))),
+			section.Count.Cell(p.Off.Rate), ratio, interval, section.Text(moved(p.On)),
+			section.Text(moved(p.Off)), section.Text(units.Bytes(uint64(p.PageBytes))),
 			section.Text(p.promised()), section.Text(safe),
 		}})
 	}

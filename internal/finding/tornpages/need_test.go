@@ -12,7 +12,9 @@ import (
 
 // An option may be off only if the kernel promises atomic writes of a page, and the server asks for them.
 func TestNeedOf(t *testing.T) {
-	units := func(smallest, largest int64) *result.AtomicUnits { return &result.AtomicUnits{Min: smallest, Max: largest} }
+	units := func(smallest, largest int64) *result.AtomicUnits {
+		return &result.AtomicUnits{Min: smallest, Max: largest}
+	}
 	for _, test := range []struct {
 		page   int64
 		files  *result.AtomicUnits
@@ -32,8 +34,8 @@ func TestNeedOf(t *testing.T) {
 			t.Errorf("%+v: %q", test, got)
 		}
 		e := &fact.Effect{Ratio: 1.5, Low: 1.4, High: 1.6, Differs: true}
-		f := Facts{Pairs: []Pair{{Database: "MySQL", Option: "innodb_doublewrite", Stack: "s", PageBytes: test.page, Files: test.files,
-			Atomic: test.atomic, Needed: got, Off: fact.Summary{Throughput: e}}}}
+		f := Facts{Pairs: []Pair{{Database: "MySQL", Option: "innodb_doublewrite", Stack: "s", PageBytes: test.page,
+			Files: test.files, Atomic: test.atomic, Needed: got, Off: fact.Summary{Throughput: e}}}}
 		off := "innodb_doublewrite may be off on s"
 		if text := f.verdict(fact.Sure); strings.Contains(text, off) != (test.want == NotNeeded) {
 			t.Errorf("%+v: %s", test, text)

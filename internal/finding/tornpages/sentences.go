@@ -7,6 +7,7 @@ import (
 
 	"plimsoll/internal/fact"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/runview"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
 	"plimsoll/internal/units/plural"
@@ -70,7 +71,9 @@ func (p Pair) gain() string {
 	subject := p.Database + " on " + p.Stack
 	switch e := p.Off.Throughput; {
 	case e.TooFew:
-		return subject + ": " + e.WithInterval() + " without it, too few setups to compare"
+		return subject + ": " + e.WithInterval() + " without it, too few to test"
+	case !e.Differs && runview.MayBeLarge(*e):
+		return "what " + subject + " gains without it is not known yet (" + e.WithInterval() + ")"
 	case !e.Differs:
 		return fmt.Sprintf("%s changes by at most %s without it", subject, prose.AtMost(e.MayChange()))
 	default:
@@ -92,8 +95,12 @@ func (p Pair) promised() string {
 // why has a line for each pair: its rates, and the reason why pages have to be written twice.
 func (f *Facts) why() string {
 	return strings.Join(plural.Words(f.Pairs, func(p Pair) string {
-		return fmt.Sprintf("%s on %s: %s operations a second with %s on, %s with it off (%s). %s", p.Database, p.Stack,
-			units.Rate(p.On.Rate), p.Option, units.Rate(p.Off.Rate), p.Off.Throughput.Written(), p.reason())
+		text := fmt.Sprintf("%s on %s: %s operations a second with %s on, %s with it off (%s).", p.Database, p.Stack,
+			units.Rate(p.On.Rate), p.Option, units.Rate(p.Off.Rate), p.Off.Throughput.Written())
+		if on, off := moved(p.On), moved(p.Off); on != "" && off != "" {
+			text += fmt.Sprintf(" For each operation, devices move %s with it on, %s with it off.", on, off)
+		}
+		return text + " " + p.reason()
 	}), "\n")
 }
 
@@ -107,10 +114,10 @@ func (p Pair) reason() string {
 		return fmt.Sprintf("The kernel promises no atomic write of %s to files of %s (it promises: %s), so a crash may tear "+
 			"pages, and the option has to stay on.", page, p.Stack, p.promised())
 	case NotAskedBy:
-		return fmt.Sprintf("The kernel promises atomic writes of %s to files of %s, of writes with RWF_ATOMIC alone. %s makes "+
-			"plain writes, which a crash may tear, so the option has to stay on.", p.promised(), p.Stack, p.Database)
+		return fmt.Sprintf("The kernel promises atomic writes of %s to files of %s, of writes with RWF_ATOMIC alone. "+
+			"%s makes plain writes, which a crash may tear, so the option has to stay on.", p.promised(), p.Stack, p.Database)
 	case NotNeeded:
 	}
-	return fmt.Sprintf("The kernel promises atomic writes of %s to files of %s, and %s asks for them: pages are whole without "+
-		"the option.", p.promised(), p.Stack, p.Database)
+	return fmt.Sprintf("The kernel promises atomic writes of %s to files of %s, and %s asks for them: pages are whole "+
+		"without the option.", p.promised(), p.Stack, p.Database)
 }

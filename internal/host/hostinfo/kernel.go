@@ -142,6 +142,7 @@ var features = []feature{
 	{familyMapper, "device mapper thin pools", "dm-thin-pool", "DM_THIN_PROVISIONING"},
 	{familyMD, "md", "md-mod", "BLK_DEV_MD"},
 	{familyMD, "md RAID0", "raid0", "MD_RAID0"},
+	{"ublk", "ublk", "ublk_drv", "BLK_DEV_UBLK"},
 	{familyNVMe, "nvme", "nvme", "BLK_DEV_NVME"},
 	{familyNVMe, "nvme-fabrics", "nvme-fabrics", "NVME_FABRICS"},
 	{familyNVMe, "nvme-tcp", "nvme-tcp", "NVME_TCP"},

@@ -63,13 +63,14 @@ func (l Link) Find(sys string) []Controller {
 
 // options returns the kernel's options for a connection (drivers/nvme/host/fabrics.c). secret is the host's
 // DH-HMAC-CHAP secret, "" for none.
-func (l Link) options(hostID, secret string) string {
+func (l Link) options(hostID, secret string, t Tuning) string {
 	o := []string{"transport=" + l.Transport, "nqn=" + l.NQN, "hostnqn=" + l.HostNQN, "hostid=" + hostID}
 	if l.Transport != "loop" {
 		o = append(o, "traddr="+l.Addr, "trsvcid="+l.Port,
 			fmt.Sprintf("keep_alive_tmo=%d,reconnect_delay=%d,ctrl_loss_tmo=%d,fast_io_fail_tmo=%d", keepAlive,
 				reconnectEvery, lossLimit, fastFail))
 	}
+	o = append(o, t.options()...)
 	if secret != "" {
 		o = append(o, "dhchap_secret="+secret)
 	}
@@ -81,7 +82,7 @@ const connectLimit = time.Minute
 
 // Connect makes the connection and gives the name of its controller. hostID is
 // the UUID that belongs to the host's NQN.
-func (l Link) Connect(ctx context.Context, hostID, secret string) (controller string, err error) {
+func (l Link) Connect(ctx context.Context, hostID, secret string, t Tuning) (controller string, err error) {
 	f, err := os.OpenFile(Fabrics, os.O_RDWR, 0)
 	if err != nil {
 		return "", err
@@ -95,7 +96,7 @@ func (l Link) Connect(ctx context.Context, hostID, secret string) (controller st
 		defer f.Close()
 		var a answer
 		reply := make([]byte, 4096)
-		if _, a.err = f.WriteString(l.options(hostID, secret)); a.err == nil {
+		if _, a.err = f.WriteString(l.options(hostID, secret, t)); a.err == nil {
 			var n int
 			n, a.err = f.Read(reply)
 			a.name, a.err = instance(string(reply[:n]), a.err)

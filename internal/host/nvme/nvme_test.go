@@ -98,17 +98,18 @@ func TestOptionsOfAConnection(t *testing.T) {
 	if id != "11111111-2222-3333-4444-555555555555" {
 		t.Errorf("the host's ID is %s", id)
 	}
-	options := strings.Split(l.options(id, secret), ",")
+	options := strings.Split(l.options(id, secret, Tuning{IOQueues: 2, QueueSize: 64, DataDigest: true}), ",")
 	for _, want := range []string{"transport=tcp", "traddr=10.0.0.1", "trsvcid=4420", "nqn=" + subsystem,
 		"hostnqn=" + host, "hostid=" + id,
-		"keep_alive_tmo=5", "ctrl_loss_tmo=10", "fast_io_fail_tmo=5", "reconnect_delay=2", "dhchap_secret=" + secret} {
+		"keep_alive_tmo=5", "ctrl_loss_tmo=10", "fast_io_fail_tmo=5", "reconnect_delay=2", "dhchap_secret=" + secret,
+		"nr_io_queues=2", "queue_size=64", "data_digest"} {
 		if !slices.Contains(options, want) {
 			t.Errorf("%s is not in %q", want, options)
 		}
 	}
 	l = Link{Transport: "loop", NQN: subsystem, HostNQN: host}
-	if text := l.options(id, ""); strings.Contains(text, "addr") || strings.Contains(text, "tmo") ||
-		strings.Contains(text, "secret") {
+	if text := l.options(id, "", Tuning{}); strings.Contains(text, "addr") || strings.Contains(text, "tmo") ||
+		strings.Contains(text, "secret") || strings.Contains(text, "queue") || strings.Contains(text, "digest") {
 		t.Errorf("loop takes %s", text)
 	}
 }

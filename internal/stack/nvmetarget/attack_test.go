@@ -98,7 +98,7 @@ func aTarget(t *testing.T, root, name string) (*Targets, Export) {
 	host := hostinfo.New()
 	host.Roots.Sys = sys
 	return &Targets{State: t.TempDir(), Configfs: root, Host: host, Allow: []stack.Permission{{Device: name}}},
-		Export{Device: name, Hosts: []string{aHost}, Port: Port{"tcp", "127.0.0.1", "4420"}}
+		Export{Device: name, Hosts: []string{aHost}, Port: Port{Transport: "tcp", Addr: "127.0.0.1", Service: "4420"}}
 }
 
 func aLoop(t *testing.T) string {

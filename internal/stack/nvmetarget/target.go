@@ -36,6 +36,9 @@ type Port struct {
 	Transport string // "tcp", "rdma", "loop"
 	Addr      string // "" for loop
 	Service   string // port number; "" for loop
+	// InCapsule is how many bytes of data it takes along with a write's command, of tcp and rdma; "" for the kernel's
+	// choice, 16 KiB.
+	InCapsule string
 }
 
 func (p Port) String() string {
@@ -329,6 +332,9 @@ func (b *builder) isOwnObject(path string) bool {
 	return false
 }
 
+// inCapsuleAttribute is the kernel's name for Port.InCapsule.
+const inCapsuleAttribute = "param_inline_data_size"
+
 // listen makes the port unless it exists, and exports the subsystem on it.
 func (b *builder) listen(subsystem string, identity []configfs.Attribute) error {
 	port := b.export.Port
@@ -348,9 +354,17 @@ func (b *builder) listen(subsystem string, identity []configfs.Attribute) error 
 			path = filepath.Join(ports, freeNumber(taken))
 		}
 		c := &objectChange{Path: path, Object: "port " + port.String(), Own: port.attributes(), Shared: true}
-		if err := b.dir(c); err != nil {
+		var size []configfs.Attribute
+		if _, err := os.Stat(path); err != nil && port.InCapsule != "" {
+			size = append(size, configfs.Attribute{Name: inCapsuleAttribute, Value: port.InCapsule})
+		}
+		if err := b.dir(c, size...); err != nil {
 			return err
 		}
+	}
+	if has := configfs.Get(path, inCapsuleAttribute); port.InCapsule != "" && has != port.InCapsule {
+		return refused("port "+port.String(),
+			fmt.Sprintf("it takes %s bytes of data in a capsule, for all that is exported on it", has), "give another --port, or leave --in-capsule-data out")
 	}
 	err = b.link(&linkChange{
 		Path: filepath.Join(path, "subsystems", b.export.NQN), Target: subsystem, Own: identity,

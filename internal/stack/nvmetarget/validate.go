@@ -64,8 +64,24 @@ func (e *Export) validate() error {
 	default:
 		wrong("--transport %q: tcp, rdma or loop", p.Transport)
 	}
+	if e.Port.InCapsule != "" {
+		most, known := mostInCapsule[e.Port.Transport]
+		n, err := strconv.ParseInt(e.Port.InCapsule, 10, 64)
+		switch {
+		case !known:
+			wrong("--in-capsule-data: %s has no capsules with data", e.Port.Transport)
+		case err != nil || n < 0 || n > most || n%inCapsuleUnit != 0:
+			wrong("--in-capsule-data %s: a multiple of 16 bytes, from 0 to %d over %s", e.Port.InCapsule, most, e.Port.Transport)
+		}
+	}
 	return problems.Err()
 }
+
+// Bounds of Port.InCapsule in bytes. RDMA's is the kernel's (NVMET_RDMA_MAX_INLINE_DATA_SIZE of
+// drivers/nvme/target/rdma.c). Over TCP the kernel has none, and allocates as much for each entry of each queue.
+const inCapsuleUnit = 16 // of IOCCSZ in Identify Controller
+
+var mostInCapsule = map[string]int64{"tcp": 1 << 20, "rdma": 16 << 10}
 
 // requiredModules returns the kernel modules that a transport requires.
 func requiredModules(transport string) []string {

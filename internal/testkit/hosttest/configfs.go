@@ -53,7 +53,8 @@ var kinds = map[string]struct {
 	},
 	"hosts/*": {map[string]string{"dhchap_key": ""}, nil},
 	"ports/*": {
-		map[string]string{"addr_trtype": "", "addr_adrfam": "", "addr_traddr": "", "addr_trsvcid": ""},
+		map[string]string{"addr_trtype": "", "addr_adrfam": "", "addr_traddr": "", "addr_trsvcid": "",
+			"param_inline_data_size": "-1"},
 		[]string{"subsystems", "referrals"},
 	},
 }
@@ -142,7 +143,7 @@ func (c Configfs) Write(path, value string) error {
 		}
 	case strings.HasPrefix(name, "device_") && enabled:
 		return refuse(unix.EBUSY)
-	case strings.HasPrefix(name, "addr_"):
+	case strings.HasPrefix(name, "addr_"), strings.HasPrefix(name, "param_"):
 		if in, _ := os.ReadDir(filepath.Join(dir, "subsystems")); len(in) > 0 {
 			return refuse(unix.EACCES)
 		}
