@@ -37,7 +37,7 @@ var questions = []struct {
 		"write-scaling", "striping", "small-files", "fsync",
 		"latency-target"}},
 	{"Which options of a file system or device?", []string{"btrfs-blocksize", "btrfs-cow", "ext4-dioread",
-		"io-schedulers", "doublewrite"}},
+		"io-schedulers", "doublewrite", "postgresql-io"}},
 	{"What does a drive do, and where does latency go?", []string{"devices", "latency", "software-stack"}},
 	{"How many servers does a host carry?", []string{"node", "elasticity", "valley", "fio-scaling",
 		"postgresql-scaling", "mysql-scaling", "mysql-users", "cassandra-scaling", "cassandra-dbsize",

@@ -32,11 +32,13 @@ type PostgresqlParams struct {
 	FullPageWrites    bool
 	MaxConnections    int
 	Fillfactor        int
+	IOMethod          string
 	Set               Settings
 }
 
 var postgresqlDefaults = PostgresqlParams{Image: "postgresql", SharedBuffers: 64 << 20, SynchronousCommit: true,
-	MaxWALSize: 256 << 20, CheckpointTimeout: 300, FullPageWrites: true, MaxConnections: 300, Fillfactor: 100}
+	MaxWALSize: 256 << 20, CheckpointTimeout: 300, FullPageWrites: true, MaxConnections: 300, Fillfactor: 100,
+	IOMethod: ioMethodDefault}
 
 // postgresqlParams are all, in the order of PostgresqlParams.
 var postgresqlParams = withSettings(field.Table[PostgresqlParams]{
@@ -61,7 +63,21 @@ var postgresqlParams = withSettings(field.Table[PostgresqlParams]{
 	field.Of("fillfactor",
 		"share of the table's pages that loading fills, in percent: room for updates in place",
 		field.Count(10, 100), func(p *PostgresqlParams) *int { return &p.Fillfactor }),
+	field.Of("io_method",
+		"how pages are read, from PostgreSQL 18 on: by worker processes, io_uring, or one after the other "+
+			"(sync); default: the server's own",
+		field.OneOf(ioMethodDefault, "worker", ioMethodRing, "sync"),
+		func(p *PostgresqlParams) *string { return &p.IOMethod }),
 }, postgresqlSettable, func(p *PostgresqlParams) *Settings { return &p.Set })
+
+// Values of io_method: the server's own, which older servers have too, and the one that needs io_uring.
+const (
+	ioMethodDefault = "default"
+	ioMethodRing    = "io_uring"
+)
+
+// asynchronousIO is the major version in which io_method came.
+const asynchronousIO = 18
 
 // postgresqlSettable defines the settings that are permitted for PostgreSQL.
 var postgresqlSettable = settable{refused: map[string]string{
@@ -125,8 +141,13 @@ func (p *postgresql) Address() Address { return Address{Socket: postgresqlSocket
 
 // Image implements Server.
 func (p *postgresql) Image() *workload.Image {
-	return &workload.Image{Name: p.PostgresqlParams.Image, Make: "sudo plimsoll image build postgresql",
-		Account: postgresqlAccount}
+	i := &workload.Image{Name: p.PostgresqlParams.Image, Make: "sudo plimsoll image build postgresql",
+		Account: postgresqlAccount, Ring: p.IOMethod == ioMethodRing}
+	if p.IOMethod != ioMethodDefault {
+		i.Major, i.Option = asynchronousIO, "io_method: "+p.IOMethod
+		i.Make = fmt.Sprintf("sudo plimsoll image pull postgres:%d", asynchronousIO)
+	}
+	return i
 }
 
 // What PostgreSQL adds to a record: the headers of its row and of each field, and its entry in
@@ -180,6 +201,9 @@ func (p *postgresql) Serve(dir string) workload.Step {
 		"-c", "checkpoint_timeout="+strconv.Itoa(p.CheckpointTimeout)+"s",
 		"-c", "max_connections="+strconv.Itoa(p.MaxConnections),
 	)
+	if p.IOMethod != ioMethodDefault {
+		argv = append(argv, "-c", "io_method="+p.IOMethod)
+	}
 	argv = append(
 		argv,
 		p.Set.mapSorted(func(name, value string) []string { return []string{"-c", name + "=" + value} })...)
@@ -215,6 +239,10 @@ var postgresqlCauses = []cause{
 		"name the image that the data was loaded with, or have it loaded again: plimsoll data remove"},
 	{"was initialized by postgresql version", "another version of PostgreSQL made its data",
 		"name the image that the data was loaded with, or have it loaded again: plimsoll data remove"},
+	{"could not setup io_uring", "the kernel or its container's profile refuses io_uring",
+		"see plimsoll doctor (io_uring, io_uring in containers); io_method: worker needs none"},
+	{"invalid value for parameter \"io_method\"", "its build lacks that io_method (io_uring needs liburing)",
+		"take an image that was built with it, as the official ones are, or io_method: worker"},
 	{"invalid value for parameter", "it does not take an option's value", "correct it below database"},
 	{"unrecognized configuration parameter", "its version does not have an option", unknownOptionRemedy},
 	{"lock file \"postmaster.pid\" already exists", "another server has its directory open",

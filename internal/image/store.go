@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,6 +31,16 @@ type Image struct {
 	Made     time.Time `json:"made"`               // or pulled, or read
 	Bytes    int64     `json:"bytes"`              // that its layers take, compressed
 	Packages []Package `json:"packages,omitempty"` // that it was made of
+}
+
+// Major returns the major version that the image's tag begins with: 18 of "postgres:18.1-trixie". known is false for an
+// image without a tag, and for one such as "postgres:latest".
+func (i Image) Major() (major int, known bool) {
+	name, _, _ := strings.Cut(i.Name, "@")
+	_, tag, tagged := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ":")
+	digits := tag[:len(tag)-len(strings.TrimLeft(tag, "0123456789"))]
+	major, err := strconv.Atoi(digits)
+	return major, tagged && err == nil
 }
 
 // Source is the origin of an image.

@@ -199,6 +199,10 @@ func (p *Place) contain(ctx context.Context, binds ...container.Bind) error {
 	in := &containerExecutor{scratch: env.Scratch, engine: e.docker}
 	if p.config.Root != nil {
 		config.User, in.self = p.config.Root.User, env.Self
+		if p.config.Root.Ring {
+			config.Seccomp = "unconfined"
+			p.fact("seccomp profile", "unconfined, for io_uring of the server")
+		}
 	}
 	if p.group != nil {
 		config.CgroupParent = p.group.Path()

@@ -230,6 +230,10 @@ type Image struct {
 	Name    string // of one that is kept
 	Make    string // how to get one, where none is kept
 	Account string // that its programs run as, by its name in the image
+
+	Major  int    // the oldest major version that has Option; 0 for any
+	Option string // that needs that version, as the file has it: "io_method: io_uring"
+	Ring   bool   // the server uses io_uring, which Docker's default profile refuses from version 25 on
 }
 
 // ImageOf returns the image of the server that a workload drives; nil for none.

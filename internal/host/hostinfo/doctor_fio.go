@@ -93,6 +93,14 @@ func (h *Host) ioURing(f fioProgram) Item {
 			"install a fio with io_uring (Fedora: fio-engine-io_uring)"
 		return i
 	}
+	return h.ring(i)
+}
+
+// Ring reports whether this kernel lets programs use io_uring outside of containers.
+func (h *Host) Ring() Item { return h.ring(Item{Name: "io_uring", OK: Yes}) }
+
+// ring completes an item about io_uring by what the kernel answers.
+func (h *Host) ring(i Item) Item {
 	switch err := h.calls.ioURing(); {
 	case err == nil:
 	case errors.Is(err, unix.ENOSYS):

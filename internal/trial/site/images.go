@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/host/hostinfo"
 	"plimsoll/internal/image"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
@@ -21,6 +22,8 @@ import (
 type root struct {
 	*image.Root
 	image.Account // that they run as
+
+	ring bool // one of the servers uses io_uring
 }
 
 // config is the root as places take it; nil for this host's programs.
@@ -28,7 +31,8 @@ func (o *root) config() *container.Root {
 	if o == nil {
 		return nil
 	}
-	return &container.Root{Key: strings.TrimPrefix(o.Digest, "sha256:"), Dir: o.Dir, Env: o.Env, User: o.Account.String()}
+	return &container.Root{Key: strings.TrimPrefix(o.Digest, "sha256:"), Dir: o.Dir, Env: o.Env, User: o.Account.String(),
+		Ring: o.ring}
 }
 
 // NeededImage is an image that workloads of an experiment need.
@@ -74,7 +78,32 @@ func findImage(in *image.Store, needs *workload.Image, digest string) (image.Ima
 	if errors.Is(err, image.ErrNone) {
 		return image.Image{}, problem.New(problem.Unsupported, "image "+name, "it is not kept on this host", "get it first, for example: "+needs.Make)
 	}
-	return found, err
+	if err != nil {
+		return image.Image{}, err
+	}
+	return found, isNewEnough(found, needs)
+}
+
+// isNewEnough returns an error for an image that is too old for an option.
+func isNewEnough(found image.Image, needs *workload.Image) error {
+	major, known := found.Major()
+	if !known || major >= needs.Major {
+		return nil
+	}
+	return problem.New(problem.Unsupported, "image "+found.Name,
+		fmt.Sprintf("%s needs version %d or newer, and this is %d", needs.Option, needs.Major, major),
+		"get a newer one and name it (image: NAME): "+needs.Make+"; or leave the option out")
+}
+
+// checkRing returns an error if this kernel refuses io_uring, which a server of the image uses.
+func (r *Sites) checkRing(needs *workload.Image) error {
+	if !needs.Ring {
+		return nil
+	}
+	if i := r.Env.Host.Ring(); i.OK != hostinfo.Yes {
+		return problem.New(problem.Unsupported, needs.Option, i.Why, i.Remedy)
+	}
+	return nil
 }
 
 // FindImages finds the images that the run's workloads need. The error names all missing images. resumed has the
@@ -96,6 +125,10 @@ func (r *Sites) FindImages(resumed []result.Workload) error {
 			if !slices.ContainsFunc(errs, func(e error) bool { return e.Error() == err.Error() }) {
 				errs = append(errs, err)
 			}
+			continue
+		}
+		if err := r.checkRing(needs); err != nil {
+			errs = append(errs, err)
 			continue
 		}
 		r.images[w.Name] = found
@@ -131,6 +164,7 @@ func (r *Sites) UnpackImages(ctx context.Context) (release func(), err error) {
 				return nil, err
 			}
 		}
+		known.ring = known.ring || workload.ImageOf(w).Ring
 		r.rootOf[w.Name] = known
 	}
 	return release, nil
