@@ -47,7 +47,7 @@ func takesAtomic(t *testing.T, dir string, bytes int64) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	if err := unix.Fallocate(fd, 0, 0, bytes); err != nil {
 		t.Fatal(err)
 	}

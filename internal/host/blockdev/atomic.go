@@ -35,7 +35,7 @@ func FileAtomicWrites(dir string) (u result.AtomicUnits, err error) {
 	if err != nil {
 		return u, fmt.Errorf("make a file without a name in %s: %w", dir, err)
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	var st unix.Statx_t
 	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_WRITE_ATOMIC, &st); err != nil {
 		return u, fmt.Errorf("statx of a file in %s: %w", dir, err)

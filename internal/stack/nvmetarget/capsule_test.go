@@ -39,7 +39,7 @@ func TestInCapsuleDataOfAPort(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { j.Close() })
+		t.Cleanup(func() { _ = j.Close() })
 		b := &builder{Targets: targets, ctx: t.Context(), journal: j,
 			export: Export{NQN: nqn, Port: Port{Transport: "tcp", Addr: "127.0.0.1", Service: "4420", InCapsule: bytes}}}
 		subsystem := targets.subsystem(nqn)

@@ -364,7 +364,8 @@ func (b *builder) listen(subsystem string, identity []configfs.Attribute) error 
 	}
 	if has := configfs.Get(path, inCapsuleAttribute); port.InCapsule != "" && has != port.InCapsule {
 		return refused("port "+port.String(),
-			fmt.Sprintf("it takes %s bytes of data in a capsule, for all that is exported on it", has), "give another --port, or leave --in-capsule-data out")
+			fmt.Sprintf("it takes %s bytes of data in a capsule, for all that is exported on it", has),
+			"give another --port, or leave --in-capsule-data out")
 	}
 	err = b.link(&linkChange{
 		Path: filepath.Join(path, "subsystems", b.export.NQN), Target: subsystem, Own: identity,

@@ -76,7 +76,8 @@ func findImage(in *image.Store, needs *workload.Image, digest string) (image.Ima
 	}
 	found, err := in.Find(name)
 	if errors.Is(err, image.ErrNone) {
-		return image.Image{}, problem.New(problem.Unsupported, "image "+name, "it is not kept on this host", "get it first, for example: "+needs.Make)
+		return image.Image{}, problem.New(problem.Unsupported, "image "+name, "it is not kept on this host",
+			"get it first, for example: "+needs.Make)
 	}
 	if err != nil {
 		return image.Image{}, err
