@@ -65,13 +65,13 @@ func (e *Export) validate() error {
 		wrong("--transport %q: tcp, rdma or loop", p.Transport)
 	}
 	if e.Port.InCapsule != "" {
-		most, known := mostInCapsule[e.Port.Transport]
+		largest, known := mostInCapsule[e.Port.Transport]
 		n, err := strconv.ParseInt(e.Port.InCapsule, 10, 64)
 		switch {
 		case !known:
 			wrong("--in-capsule-data: %s has no capsules with data", e.Port.Transport)
-		case err != nil || n < 0 || n > most || n%inCapsuleUnit != 0:
-			wrong("--in-capsule-data %s: a multiple of 16 bytes, from 0 to %d over %s", e.Port.InCapsule, most, e.Port.Transport)
+		case err != nil || n < 0 || n > largest || n%inCapsuleUnit != 0:
+			wrong("--in-capsule-data %s: a multiple of 16 bytes, from 0 to %d over %s", e.Port.InCapsule, largest, e.Port.Transport)
 		}
 	}
 	return problems.Err()
