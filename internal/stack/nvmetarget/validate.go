@@ -71,7 +71,8 @@ func (e *Export) validate() error {
 		case !known:
 			wrong("--in-capsule-data: %s has no capsules with data", e.Port.Transport)
 		case err != nil || n < 0 || n > largest || n%inCapsuleUnit != 0:
-			wrong("--in-capsule-data %s: a multiple of 16 bytes, from 0 to %d over %s", e.Port.InCapsule, largest, e.Port.Transport)
+			wrong("--in-capsule-data %s: a multiple of 16 bytes, from 0 to %d over %s", e.Port.InCapsule, largest,
+				e.Port.Transport)
 		}
 	}
 	return problems.Err()
