@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"plimsoll/internal/units"
+	"plimsoll/internal/units/plural"
 	"plimsoll/kubernetes/iofit"
 	"plimsoll/kubernetes/usage"
 )
@@ -22,10 +23,12 @@ const (
 	roomMemory = 1.25
 )
 
-// likeness bounds how unlike a class's I/O may be: the share of reads by so much, and sizes by so many doublings.
+// How unlike a class may be: its share of reads by so much, the size of its I/Os and its processor time for each by so
+// many doublings.
 const (
 	unlikeShare = 0.2
 	unlikeSize  = 1.0
+	unlikeCPU   = 2.0
 )
 
 // propose returns the file for what was seen. note is why the node's kind has no model; "" where it has one.
@@ -81,8 +84,8 @@ func (p *proposal) resources(o *observed, indent string, highest usage.Rates) {
 	memory := int64(math.Ceil(roomMemory*float64(o.memory)/(64<<20))) * (64 << 20)
 	if !template(o.pod) || len(o.pod.Spec.Containers) != 1 {
 		p.comment("")
-		p.comment("All %d containers together: %g CPUs and %s of memory would be 1.5 and 1.25 times the highest.",
-			len(o.pod.Spec.Containers), max(cpus, 0.1), kubernetesSize(memory))
+		p.comment("Limits of its %s: %g CPUs and %s of memory would be 1.5 and 1.25 times the highest.",
+			plural.Count(len(o.pod.Spec.Containers), "container")+" together", max(cpus, 0.1), kubernetesSize(memory))
 		return
 	}
 	p.line("%sspec:", indent)
@@ -163,7 +166,8 @@ func (o *observed) proposeClass(p *proposal, kind *iofit.Kind, note string) erro
 // candidates returns the classes of a kind that do I/O, the one that is most like the pod's first.
 func (o *observed) candidates(kind *iofit.Kind) (all []candidate) {
 	share, size := shareAndSize(o.all.Reads, o.all.Writes, o.all.ReadBytes, o.all.WriteBytes)
-	for _, name := range kind.Classes() {
+	rate := o.all.Reads + o.all.Writes
+	for i, name := range kind.Classes() {
 		like := o.pod.DeepCopy()
 		like.Spec.NodeName = "" // what it would say, and not what was admitted
 		like.Annotations = map[string]string{iofit.ClassAnnotation: name}
@@ -181,6 +185,12 @@ func (o *observed) candidates(kind *iofit.Kind) (all []candidate) {
 		c.off = math.Abs(c.share-share) / unlikeShare
 		if c.size > 0 && size > 0 {
 			c.off = max(c.off, math.Abs(math.Log2(c.size/size))/unlikeSize)
+		}
+		if perIO := float64(kind.Model.Classes[i].Params.CPU.Base) / c.operation; perIO > 0 && o.all.CPUs > 0 {
+			c.off = max(c.off, math.Abs(math.Log2(perIO/(o.all.CPUs/rate)))/unlikeCPU)
+		}
+		if rate/c.operation > v.Rate { // as many operations as nothing of that class does
+			c.off = math.Inf(1)
 		}
 		all = append(all, c)
 	}
@@ -206,8 +216,9 @@ func shareAndSize(reads, writes, readBytes, writeBytes float64) (share, size flo
 
 func (c candidate) describe(o *observed) string {
 	share, size := shareAndSize(o.all.Reads, o.all.Writes, o.all.ReadBytes, o.all.WriteBytes)
-	return fmt.Sprintf("%.0f%% reads and %s an I/O, and the pod has %.0f%% and %s", 100*c.share,
-		units.Bytes(uint64(c.size)), 100*share, units.Bytes(uint64(size)))
+	return fmt.Sprintf("%.0f%% reads and %s an I/O, and the pod has %.0f%% and %s; alone on a node it does %s I/Os a second",
+		100*c.share, units.Bytes(uint64(c.size)), 100*share, units.Bytes(uint64(size)),
+		units.Compact(c.verdict.Rate*c.operation))
 }
 
 // proposeWorkload adds the workload that would have to be measured.

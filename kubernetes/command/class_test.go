@@ -46,7 +46,7 @@ func seenOf(t *testing.T, pod *corev1.Pod, reads, writes, size uint64) *observed
 	at := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 	var samples []usage.Sample
 	for _, n := range []uint64{0, 10, 30} { // seconds of I/O, in 10 s each
-		s := usage.Sample{Time: at, CPU: time.Duration(n) * time.Second / 2, Memory: 300 << 20, Private: 100 << 20,
+		s := usage.Sample{Time: at, CPU: time.Duration(n) * time.Second / 20, Memory: 300 << 20, Private: 100 << 20,
 			Counted: true, Disks: map[string]cgroup.IO{"nvme0n1": {Reads: n * reads, Writes: n * writes,
 				ReadBytes: n * reads * size, WrittenBytes: n * writes * size}}}
 		samples, at = append(samples, s), at.Add(10*time.Second)
@@ -102,13 +102,13 @@ func TestProposal(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
-	// The last interval had 200 reads and 600 writes a second, of 4 KiB, and one CPU.
+	// The last interval had 200 reads and 600 writes a second, of 4 KiB, and a tenth of a CPU.
 	if d.Class != "writes" || d.LeastRate <= 0 || d.Load <= d.LeastRate || d.Limits.Read.OperationsPerSecond != 300 ||
 		d.Limits.Write.OperationsPerSecond != 900 || d.Limits.Write.BytesPerSecond != 4e6 {
 		t.Errorf("%+v: %s", d, text)
 	}
 	limits := p.Spec.Template.Spec.Containers[0].Resources.Limits
-	if limits.Cpu().String() != "1500m" || limits.Memory().String() != "384Mi" {
+	if limits.Cpu().String() != "200m" || limits.Memory().String() != "384Mi" {
 		t.Errorf("%v: %s", limits, text)
 	}
 	for _, want := range []string{"kubectl --namespace shop patch deployment db --patch-file", "read 3 times in 20s by pod " +
@@ -151,6 +151,24 @@ func TestProposalWithoutAClass(t *testing.T) {
 		}
 		if !strings.Contains(text, "rw: randrw, rwmixread: 70, bs: ") || !strings.Contains(text, note) {
 			t.Errorf("it has no workload: %s", text)
+		}
+	}
+}
+
+// A class that does fewer I/Os on an empty node than the pod does, or computes far more for each, is not proposed: the
+// pod would wait for ever, or its processors would be those of another.
+func TestProposalCanBePlaced(t *testing.T) {
+	for name, o := range map[string]*observed{
+		"too many": seenOf(t, runningPod("StatefulSet", "db", "server"), 1_000_000, 3_000_000, 4096),
+		"computes": func() *observed {
+			o := seenOf(t, runningPod("StatefulSet", "db", "server"), 100, 300, 4096)
+			o.all.CPUs *= 100
+			return o
+		}(),
+	} {
+		text, err := o.propose(kindOf(t, strings.Clone), "")
+		if err != nil || !strings.Contains(text, "No class of the model is like it") {
+			t.Errorf("%s: %v: %s", name, err, text)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (n *worker) agentPod() {
 }
 
 // What a pod on a real node does is read by the pod of limits there, and proposed as limits that hold it: its reads,
-// which are held to 300 a second, and no class, as nothing of the model reads 4 KiB and never writes.
+// which are held to 300 a second.
 func TestClassOfAPod(t *testing.T) {
 	k := start(t)
 	k.placesByModels()
