@@ -66,3 +66,19 @@ func TestAttackPodsOfOthers(t *testing.T) {
 		t.Errorf("the log has its name %d times: %s", said, log.String())
 	}
 }
+
+// Whoever reaches the port asks for pods by their uid alone, and for nothing else of the node.
+func TestAttackUsage(t *testing.T) {
+	h := New(slog.New(slog.DiscardHandler)).Handler()
+	for path, want := range map[string]int{
+		"/usage/..%2f..%2fetc%2fpasswd": http.StatusNotFound, "/usage/%00": http.StatusNotFound,
+		"/usage/" + strings.Repeat("a", 1<<16): http.StatusNotFound, "/usage/": http.StatusNotFound,
+		"/usage/00000000-0000-0000-0000-000000000000": http.StatusNotFound,
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		if w.Code != want || strings.Contains(w.Body.String(), "root:") {
+			t.Errorf("%.40s: %d, %.80s", path, w.Code, w.Body.String())
+		}
+	}
+}

@@ -39,7 +39,7 @@ var uidPattern = regexp.MustCompile(`^[0-9a-f-]{8,64}$`)
 // Read returns the use of the pod with an id.
 func Read(roots hostfs.Roots, uid string) (s Sample, err error) {
 	if !uidPattern.MatchString(uid) {
-		return s, fmt.Errorf("%q is no id of a pod", uid)
+		return s, fmt.Errorf("%.80q is no id of a pod", uid)
 	}
 	trees, err := cgroup.Trees(roots)
 	if err != nil {
