@@ -140,8 +140,8 @@ func (f *classFlags) reader(ctx context.Context, client kubernetes.Interface, co
 		read := func(ctx context.Context) (usage.Sample, error) { return sampleOf(ctx, client, config, agent, uid) }
 		return read, fmt.Sprintf("pod %s/%s", agent.Namespace, agent.Name), nil
 	}
-	return nil, "", fmt.Errorf("no pod of limits runs on node %s: kubectl label node %s %s=true, once its runtime has NRI "+
-		"(docs/reference/kubernetes.md), or run this on the node with --on-node", pod.Spec.NodeName, pod.Spec.NodeName,
+	return nil, "", fmt.Errorf("no pod of limits runs on node %s: kubectl label node %s %s=true, once its runtime has "+
+		"NRI (docs/reference/kubernetes.md), or run this on the node with --on-node", pod.Spec.NodeName, pod.Spec.NodeName,
 		iofit.HeldLabel)
 }
 
@@ -171,7 +171,10 @@ func sampleOf(ctx context.Context, client kubernetes.Interface, config *rest.Con
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- forward.ForwardPorts() }()
-	defer func() { close(stop); <-ended }()
+	defer func() {
+		close(stop)
+		_ = <-ended // it was told to
+	}()
 	within := func(err error) error {
 		return fmt.Errorf("pod %s/%s: %w: %s", agent.Namespace, agent.Name, err,
 			printable.Line(strings.TrimSpace(said.String())))
@@ -299,5 +302,6 @@ func patchOf(pod *corev1.Pod) (command string, template bool) {
 	case owner.Kind == "StatefulSet" && owner.APIVersion == "apps/v1":
 		return fmt.Sprintf("kubectl --namespace %s patch statefulset %s --patch-file FILE", pod.Namespace, owner.Name), true
 	}
-	return fmt.Sprintf("%s %s makes the pod: put it there (docs/reference/kubernetes.md, databases that an operator runs)", owner.Kind, owner.Name), true
+	return fmt.Sprintf("%s %s makes the pod: put it there (docs/reference/kubernetes.md, databases that an operator runs)",
+		owner.Kind, owner.Name), true
 }

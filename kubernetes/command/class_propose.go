@@ -43,16 +43,17 @@ func (o *observed) propose(kind *iofit.Kind, note string) (string, error) {
 	p.comment("Apply: %s", how)
 	p.comment("")
 	if o.last.Counted {
-		p.comment("Seen, mean and highest interval: %s and %s reads/s, %s and %s writes/s,", units.Compact(o.all.Reads),
-			units.Compact(highest.Reads), units.Compact(o.all.Writes), units.Compact(highest.Writes))
-		p.comment("%s and %s read, %s and %s written;", units.Bandwidth(o.all.ReadBytes), units.Bandwidth(highest.ReadBytes),
-			units.Bandwidth(o.all.WriteBytes), units.Bandwidth(highest.WriteBytes))
+		p.comment("Seen, mean and highest interval: %s and %s reads/s, %s and %s writes/s,",
+			units.Compact(o.all.Reads), units.Compact(highest.Reads), units.Compact(o.all.Writes),
+			units.Compact(highest.Writes))
+		p.comment("%s and %s read, %s and %s written;", units.Bandwidth(o.all.ReadBytes),
+			units.Bandwidth(highest.ReadBytes), units.Bandwidth(o.all.WriteBytes), units.Bandwidth(highest.WriteBytes))
 	} else {
 		p.comment("I/O is not known: with version 1 of cgroups the kernel counts it from the first limit on the disk. Give")
 		p.comment("the pod the annotation %s with a high limit, and try again.", iofit.LimitAnnotation)
 	}
-	p.comment("%.2f and %.2f CPUs, %s of memory, of which %s in no file; its limit of memory was met %d times.", o.all.CPUs,
-		highest.CPUs, units.Bytes(uint64(max(o.memory, 0))), units.Bytes(uint64(max(o.private, 0))),
+	p.comment("%.2f and %.2f CPUs, %s of memory, of which %s in no file; its limit of memory was met %d times.",
+		o.all.CPUs, highest.CPUs, units.Bytes(uint64(max(o.memory, 0))), units.Bytes(uint64(max(o.private, 0))),
 		o.last.AtLimit-min(o.first.AtLimit, o.last.AtLimit))
 
 	indent := ""
@@ -216,7 +217,8 @@ func shareAndSize(reads, writes, readBytes, writeBytes float64) (share, size flo
 
 func (c candidate) describe(o *observed) string {
 	share, size := shareAndSize(o.all.Reads, o.all.Writes, o.all.ReadBytes, o.all.WriteBytes)
-	return fmt.Sprintf("%.0f%% reads and %s an I/O, and the pod has %.0f%% and %s; alone on a node it does %s I/Os a second",
+	return fmt.Sprintf(
+		"%.0f%% reads and %s an I/O, and the pod has %.0f%% and %s; alone on a node it does %s I/Os a second",
 		100*c.share, units.Bytes(uint64(c.size)), 100*share, units.Bytes(uint64(size)),
 		units.Compact(c.verdict.Rate*c.operation))
 }
@@ -233,7 +235,8 @@ func (o *observed) proposeWorkload(p *proposal) {
 	}
 	p.comment("Measure it as a class: below \"workloads:\" of a copy of examples/node.yaml put")
 	p.comment("  %s: {fio: %s}", name, workloadOf(o.all))
-	p.comment("and below \"mixes:\" put  %s-$n: {%s-$n: {workload: %s, count: $n}}. Then fleet run, fleet fit,", name, name, name)
+	p.comment("and below \"mixes:\" put  %[1]s-$n: {%[1]s-$n: {workload: %[1]s, count: $n}}. Then fleet run, fleet fit,",
+		name)
 	p.comment("and this command again.")
 	p.comment("%s: %s", iofit.ClassAnnotation, name)
 }
@@ -241,10 +244,8 @@ func (o *observed) proposeWorkload(p *proposal) {
 // workloadOf returns the options of fio that do I/O like what was seen, with as many at once as nobody knows: 1.
 func workloadOf(r usage.Rates) string {
 	share, size := shareAndSize(r.Reads, r.Writes, r.ReadBytes, r.WriteBytes)
-	block := int64(512)
-	for block < 64<<20 && math.Abs(math.Log2(float64(2*block)/max(size, 512))) < math.Abs(math.Log2(float64(block)/max(size, 512))) {
-		block *= 2
-	}
+	doublings := min(max(0, math.Round(math.Log2(max(size, 512)/512))), 17) // from 512 bytes to 64 MiB
+	block := int64(512) << int(doublings)
 	rw := "rw: randrw, rwmixread: " + fmt.Sprintf("%.0f", 100*share)
 	switch {
 	case share > 0.995:
@@ -266,7 +267,8 @@ func limitsText(highest usage.Rates) string {
 		text  func(float64) string
 	}{
 		{"read-iops", highest.Reads, 100, plain}, {"write-iops", highest.Writes, 100, plain},
-		{"read-bandwidth", highest.ReadBytes, 1 << 20, megabytes}, {"write-bandwidth", highest.WriteBytes, 1 << 20, megabytes},
+		{"read-bandwidth", highest.ReadBytes, 1 << 20, megabytes},
+		{"write-bandwidth", highest.WriteBytes, 1 << 20, megabytes},
 	} {
 		all = append(all, l.name+": "+l.text(significant(max(roomIO*l.value, l.least), math.Ceil)))
 	}

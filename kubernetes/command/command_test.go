@@ -183,7 +183,8 @@ func TestFitsOfAFleet(t *testing.T) {
 		}
 	}
 	if strings.Count(printed, "kind: ConfigMap") != 2 || !strings.Contains(printed, "name: model-fast") ||
-		!strings.Contains(printed, "name: model-slow") || err == nil || !strings.Contains(err.Error(), "kubectl label node d ") {
+		!strings.Contains(printed, "name: model-slow") || err == nil ||
+		!strings.Contains(err.Error(), "kubectl label node d ") {
 		t.Errorf("%v: %s", err, printed)
 	}
 	// Whatever the record has of kinds, all are of the one that is given.

@@ -35,7 +35,8 @@ const (
 
 func fleetCommand() *cobra.Command {
 	c := &cobra.Command{Use: "fleet", Short: "Measure the cluster's nodes, and say what each kind carries"}
-	c.AddCommand(fleetDoctorCommand(), fleetRunCommand(), fleetPlaceCommand(), fleetStatusCommand(), fleetCleanCommand(), fitCommand())
+	c.AddCommand(fleetDoctorCommand(), fleetRunCommand(), fleetPlaceCommand(), fleetStatusCommand(), fleetCleanCommand(),
+		fitCommand())
 	return c
 }
 

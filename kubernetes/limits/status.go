@@ -194,7 +194,8 @@ const (
 	PortName = "status"
 )
 
-// Handler answers under /readyz and /metrics, and under /usage/UID what a pod of the node uses. What has names of pods goes to the log, once for each change.
+// Handler answers under /readyz and /metrics, and under /usage/UID what a pod of the node uses. What has names of pods
+// goes to the log, once for each change.
 func (p *Plugin) Handler() http.Handler {
 	metrics, err := metricserver.Metrics(metricserver.Age, p)
 	if err != nil {
