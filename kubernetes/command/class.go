@@ -170,10 +170,14 @@ func sampleOf(ctx context.Context, client kubernetes.Interface, config *rest.Con
 		return s, err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- forward.ForwardPorts() }()
+	go func() {
+		defer close(ended)
+		ended <- forward.ForwardPorts()
+	}()
 	defer func() {
 		close(stop)
-		_ = <-ended // it was told to
+		for range ended { // until it has
+		}
 	}()
 	within := func(err error) error {
 		return fmt.Errorf("pod %s/%s: %w: %s", agent.Namespace, agent.Name, err,
@@ -182,7 +186,6 @@ func sampleOf(ctx context.Context, client kubernetes.Interface, config *rest.Con
 	select {
 	case <-ready:
 	case err := <-ended:
-		ended <- err
 		return s, within(cmp.Or(err, errors.New("it forwards nothing")))
 	case <-ctx.Done():
 		return s, ctx.Err()
