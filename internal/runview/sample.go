@@ -61,18 +61,17 @@ func (s Sample) Times(factor float64) (out Sample) {
 // order of the trials does not matter.
 func Take(trials []*result.Trial, value func(*result.Trial) (v float64, ok bool)) Sample {
 	var s Sample
+	units := map[int]int{} // by setup
 	for _, t := range trials {
 		v, ok := value(t)
 		if !ok {
 			continue
 		}
-		i := -1
-		if t.BringUp > 0 {
-			i = slices.IndexFunc(s, func(u Unit) bool { return u.Setup == t.BringUp })
-		}
-		if i < 0 {
+		i, known := units[t.BringUp]
+		if !known || t.BringUp <= 0 {
+			i = len(s)
 			s = append(s, Unit{Round: t.Block, Setup: t.BringUp, Run: t.Run, Region: t.Region})
-			i = len(s) - 1
+			units[t.BringUp] = i
 		}
 		u := &s[i]
 		before, _ := slices.BinarySearch(u.Values, v)
