@@ -49,11 +49,12 @@ func Run(args []string) error {
 		return err
 	}
 	fmt.Print("| command | of | CPU seconds, MB | exponent of time | of memory |\n|---|---|---|--:|--:|\n")
-	err = growTrials(*program, dir, first, sizes(*trials))
+	// The memory of a command begins with that of this program, so that large runs come last.
+	err = growRuns(*program, filepath.Join(dir, "runs"), first, sizes(*runs))
 	if err != nil {
 		return err
 	}
-	return growRuns(*program, filepath.Join(dir, "runs"), first, sizes(*runs))
+	return growTrials(*program, dir, first, sizes(*trials))
 }
 
 // sizes are up to three sizes, each ten times as large as the one before.
