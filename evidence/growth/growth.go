@@ -58,12 +58,12 @@ func Run(args []string) error {
 }
 
 // sizes are up to three sizes, each ten times as large as the one before.
-func sizes(largest int) (all []int) {
-	for n := largest; n > 0 && len(all) < 3; n /= 10 {
-		all = append(all, n)
+func sizes(largest int) (ascending []int) {
+	for n := largest; n > 0 && len(ascending) < 3; n /= 10 {
+		ascending = append(ascending, n)
 	}
-	slices.Reverse(all)
-	return all
+	slices.Reverse(ascending)
+	return ascending
 }
 
 // unpacked reads the run that is repeated.
@@ -147,7 +147,7 @@ func growTrials(program, dir string, first *result.Run, sizes []int) error {
 
 func growRuns(program, dir string, first *result.Run, sizes []int) error {
 	small := repeated(first, min(3, len(first.Trials)))
-	var all []usage
+	var usages []usage
 	made := 0
 	for _, n := range sizes {
 		for ; made < n; made++ {
@@ -165,9 +165,9 @@ func growRuns(program, dir string, first *result.Run, sizes []int) error {
 		if err != nil {
 			return err
 		}
-		all = append(all, used)
+		usages = append(usages, used)
 	}
-	row("runs", "runs", sizes, all)
+	row("runs", "runs", sizes, usages)
 	return nil
 }
 
@@ -197,7 +197,7 @@ func measure(program string, args ...string) (usage, error) {
 }
 
 // row prints what a command used at each size, and the exponents between the last two.
-func row(name, of string, sizes []int, used []usage) {
+func row(name, unit string, sizes []int, used []usage) {
 	var cells []string
 	for i, n := range sizes {
 		cells = append(cells, fmt.Sprintf("%d: %.2f, %.0f", n, used[i].seconds, used[i].bytes/1e6))
@@ -208,5 +208,5 @@ func row(name, of string, sizes []int, used []usage) {
 		exponents = fmt.Sprintf("%.2f | %.2f |", math.Log(used[last].seconds/used[last-1].seconds)/steps,
 			math.Log(used[last].bytes/used[last-1].bytes)/steps)
 	}
-	fmt.Printf("| `%s` | %s | %s | %s\n", name, of, strings.Join(cells, "; "), exponents)
+	fmt.Printf("| `%s` | %s | %s | %s\n", name, unit, strings.Join(cells, "; "), exponents)
 }
