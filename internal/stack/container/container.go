@@ -34,7 +34,7 @@ type ContainerConfig struct {
 	WorkingDir  string   // made when the image has none
 	Env         []string
 	User        string // "" for root
-	Seccomp     string // "" for the engine's own profile, or "unconfined"
+	Ring        bool   // its seccomp profile is Docker's with io_uring, instead of the engine's own
 	MemoryBytes int64  // limit, with no swap on top; 0 for none
 	// CgroupParent is the path, from the root of each hierarchy, of a control group that the run made for this
 	// container alone; "" for that of the engine.
@@ -121,8 +121,10 @@ func (e *Engine) creation(cfg ContainerConfig) (client.ContainerCreateOptions, e
 		host.Resources.CgroupParent = "/" + cfg.CgroupParent
 	}
 	host.SecurityOpt = []string{"no-new-privileges"}
-	if cfg.Seccomp != "" {
-		host.SecurityOpt = append(host.SecurityOpt, "seccomp="+cfg.Seccomp)
+	if cfg.Ring {
+		profile, err := ringProfile()
+		errs = append(errs, err)
+		host.SecurityOpt = append(host.SecurityOpt, "seccomp="+profile)
 	}
 	if cfg.User != "" {
 		host.CapDrop = []string{"ALL"} // it has none, and is to get none

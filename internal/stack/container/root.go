@@ -21,7 +21,7 @@ type Root struct {
 	Dir  string   // on the host; nobody writes to it
 	User string   // that programs run as, by name or number; "" for root
 	Env  []string // "NAME=value"
-	Ring bool     // programs use io_uring: its containers have no seccomp profile
+	Ring bool     // programs use io_uring, which the seccomp profile of its containers permits
 	Self string   // path of this program, which containers see as SelfPath
 }
 
