@@ -217,7 +217,7 @@ func commandGroups() []commandGroup {
 		{"Capacity planning", []func(*app) *cobra.Command{
 			endsSoon(newFitCommand), endsSoon(newPredictCommand), endsSoon(newPlanCommand), newAdviseCommand,
 		}},
-		{"Running hosts", []func(*app) *cobra.Command{newWatchCommand, newApplyCommand}},
+		{"Running hosts", []func(*app) *cobra.Command{newWatchCommand, endsSoon(newHeadroomCommand), newApplyCommand}},
 		{"Other tools", []func(*app) *cobra.Command{
 			newPapersCommand, newTraceCommand, newLabCommand, newTargetCommand, newMoveDriveCommand,
 		}},

@@ -294,3 +294,22 @@ func (r *Recording) Recorded() (seconds float64) {
 	}
 	return seconds
 }
+
+// CounterResets returns how often counters went back: Resets of an import, and amounts of the host or a drive that are
+// unknown between two that are known.
+func (r *Recording) CounterResets() int {
+	resets := r.Resets
+	for _, c := range r.Courses {
+		if c.Thing.Kind != OfHost && c.Thing.Kind != OfDrive {
+			continue
+		}
+		first := c.Thing.Kind.Metrics()[0]
+		values := c.Values(first)
+		for i := 1; i+1 < len(values); i++ {
+			if values[i] != values[i] && values[i-1] == values[i-1] && values[i+1] == values[i+1] {
+				resets++
+			}
+		}
+	}
+	return resets
+}

@@ -280,7 +280,7 @@ func (r *Recorder) followed(uses map[string]map[string]cgroup.IO) map[string]map
 		numbers[d.device.Name] = number
 	}
 	for key, s := range done {
-		path := r.above(key.path)
+		path := r.enclosing(key.path)
 		number := numbers[key.device]
 		if path == "" || number == "" {
 			continue
@@ -300,7 +300,7 @@ func (r *Recorder) followed(uses map[string]map[string]cgroup.IO) map[string]map
 }
 
 // above returns the path of the recorded group that a path is in; "" for none.
-func (r *Recorder) above(groupPath string) string {
+func (r *Recorder) enclosing(groupPath string) string {
 	for groupPath != "" && groupPath != "/" {
 		if r.groups[groupPath] != nil {
 			return groupPath
@@ -357,29 +357,31 @@ func (r *Recorder) lookForGroups() error {
 	if err != nil {
 		return err
 	}
+	var outer []Group
 	found := map[string]bool{}
-	unnamed := false
-	recorded := ""
+	enclosing := ""
 	for _, g := range groups { // by path: a group before those below it
-		if g.Kind == Slice || recorded != "" && strings.HasPrefix(g.Path, recorded+"/") {
-			continue
+		if g.Kind != Slice && (enclosing == "" || !strings.HasPrefix(g.Path, enclosing+"/")) {
+			enclosing = g.Path
+			found[g.Path] = true
+			outer = append(outer, g)
 		}
-		recorded = g.Path
-		found[g.Path] = true
-		if r.groups[g.Path] != nil {
-			continue
-		}
-		name, named := r.names[g.ID]
-		if g.Kind == Container && !named {
-			unnamed = true
-			continue
-		}
-		r.record(g, name)
 	}
-	for path, g := range r.groups {
+	for path, g := range r.groups { // first, so that the next of their name takes their number
 		if !found[path] {
 			g.meter.Close()
 			delete(r.groups, path)
+		}
+	}
+	unnamed := false
+	for _, g := range outer {
+		name, named := r.names[g.ID]
+		switch {
+		case r.groups[g.Path] != nil:
+		case g.Kind == Container && !named:
+			unnamed = true
+		default:
+			r.record(g, name)
 		}
 	}
 	if unnamed && r.answers == nil {
@@ -430,11 +432,11 @@ func (r *Recorder) record(g Group, name asked) {
 	for thing.Copy = 1; used[thing.Copy] && thing.Copy < mostCopies; {
 		thing.Copy++
 	}
-	at, err := observe.GroupAt(r.options.Roots, g.Path)
+	location, err := observe.GroupAt(r.options.Roots, g.Path)
 	if err != nil {
 		return // it ended
 	}
-	subject := observe.Subject{NoGroupIO: true, Instances: []observe.Instance{{Group: at, Devices: []string{}}}}
+	subject := observe.Subject{NoGroupIO: true, Instances: []observe.Instance{{Group: location, Devices: []string{}}}}
 	recorded := &recordedGroup{thing: thing, meter: observe.OpenMeter(subject, r.options.Roots)}
 	if r.unified {
 		group, err := cgroup.At(r.options.Roots, g.Path)

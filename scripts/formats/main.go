@@ -78,6 +78,7 @@ var formats = []format{
 	{page: "trace", title: "trace --per-io", dir: "internal/iotrace/show", csv: "requestHead"},
 	{page: "doctor", title: "doctor", dir: "internal/host/hostinfo", typ: "Report"},
 	{page: "watch", title: "watch", dir: "internal/watch", typ: "Document"},
+	{page: "headroom", title: "headroom", dir: "internal/headroom", typ: "Answer"},
 	{page: "decisions", title: "first line of a log", dir: "internal/apply", typ: "logHead"},
 	{page: "decisions", title: "other lines of a log", dir: "internal/apply", typ: "logLine"},
 	{page: "decisions", title: "apply replay", dir: "internal/apply", typ: "Replayed"},

@@ -290,15 +290,15 @@ func (w *Writer) pack(path string) {
 
 // removeOldest removes the oldest segments until there is room for another.
 func (w *Writer) removeOldest() error {
-	all, err := list(w.dir)
+	existing, err := list(w.dir)
 	if err != nil {
 		return fmt.Errorf("the directory of the recording: %w", err)
 	}
 	total := min(mostSegment, w.options.Bytes/parts)
-	for _, s := range all {
+	for _, s := range existing {
 		total += s.bytes
 	}
-	for _, s := range all {
+	for _, s := range existing {
 		if total <= w.options.Bytes {
 			return nil
 		}
@@ -362,6 +362,38 @@ func Read(name string, since, until time.Time) (*recording.Recording, error) {
 			"wait for the recorder, or ask for another time")
 	}
 	return d.Recording(), nil
+}
+
+// ReadLast reads the last part of a recording; all of it for 0.
+func ReadLast(name string, last time.Duration) (*recording.Recording, error) {
+	if last <= 0 {
+		return Read(name, time.Time{}, time.Time{})
+	}
+	end, err := endOf(name)
+	if err != nil {
+		return nil, err
+	}
+	return Read(name, end.Add(-last), time.Time{})
+}
+
+// endOf returns the end of the last interval of a recording.
+func endOf(name string) (time.Time, error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		files, err := list(name)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("read the recording: %w", err)
+		}
+		for _, s := range slices.Backward(files) { // the last may be without an interval
+			if r, err := Read(s.path, time.Time{}, time.Time{}); err == nil {
+				return r.Times[len(r.Times)-1], nil
+			}
+		}
+	}
+	r, err := Read(name, time.Time{}, time.Time{})
+	if err != nil {
+		return time.Time{}, err
+	}
+	return r.Times[len(r.Times)-1], nil
 }
 
 // readSegment returns the lines of a segment. A compressed one that was cut off gives what is there.

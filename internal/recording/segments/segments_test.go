@@ -56,10 +56,10 @@ func TestOldestSegmentsAreRemoved(t *testing.T) {
 	for i := range rows {
 		w.Add(wideRow(i+1, 40))
 		if i%200 == 0 {
-			all, err := list(dir)
+			existing, err := list(dir)
 			must(t, err)
 			total := int64(0)
-			for _, s := range all {
+			for _, s := range existing {
 				total += s.bytes
 			}
 			if total > LeastBytes {
@@ -71,6 +71,10 @@ func TestOldestSegmentsAreRemoved(t *testing.T) {
 	r := read(t, dir)
 	if n := len(r.Times); n == rows || n < rows/10 || r.Times[n-1] != start.Add(rows*time.Second) || len(r.Gaps) > 0 {
 		t.Errorf("%d of %d intervals, the last at %v, gaps %v", n, rows, r.Times[n-1], r.Gaps)
+	}
+	last, err := ReadLast(dir, 60*time.Second)
+	if err != nil || len(last.Times) != 61 || last.Times[60] != r.Times[len(r.Times)-1] {
+		t.Errorf("the last minute has %d intervals, %v", len(last.Times), err)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "notes.txt")); err != nil || string(text) != "mine" {
 		t.Errorf("another file of the directory: %q, %v", text, err)
@@ -106,9 +110,9 @@ func TestKilledRecorder(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	// The end of the last line is lost, as if the power had failed.
-	all, err := list(dir)
+	existing, err := list(dir)
 	must(t, err)
-	last := all[len(all)-1]
+	last := existing[len(existing)-1]
 	if !last.packed {
 		must(t, os.Truncate(last.path, last.bytes-3))
 	}
