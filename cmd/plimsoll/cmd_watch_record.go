@@ -37,7 +37,7 @@ func (f *watchFlags) recordHost(cmd *cobra.Command, a *app) error {
 	if f.service {
 		return f.printService(a)
 	}
-	recorder, err := watch.NewRecorder(watch.Options{Sockets: f.sockets, NoLatency: f.noLatency}, f.interval)
+	recorder, err := watch.NewRecorder(watch.Options{Sockets: f.sockets, NoLatency: !f.follow}, f.interval)
 	if err != nil {
 		return &exitError{exitFailure, err}
 	}
@@ -79,8 +79,8 @@ func (f *watchFlags) printService(a *app) error {
 	for _, s := range f.sockets {
 		sockets += " --socket " + quoted(s)
 	}
-	if f.noLatency {
-		sockets += " --no-latency"
+	if f.follow {
+		sockets += " --follow"
 	}
 	fmt.Fprintf(a.stdout, `# plimsoll watch --record %[1]s --service-file > /etc/systemd/system/plimsoll-recording.service
 # systemctl enable --now plimsoll-recording

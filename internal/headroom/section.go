@@ -150,8 +150,8 @@ func (a *Answer) remarks() (remarks []section.Remark) {
 	}
 	for _, u := range a.Resources {
 		if u.LatencyRatio > 0 && u.Resource == Operations {
-			add(false, "Requests of %s took %s as long in its busiest 1%% of intervals as at the median.", u.Drive,
-				units.Times(u.LatencyRatio))
+			add(false, "Requests of %s took %s times as long in its busiest 1%% of intervals as at the median.",
+				u.Drive, units.Digits(u.LatencyRatio))
 		}
 		if u.AtCapacity >= 0.001 {
 			add(true, "%s was at its capacity in %s of intervals: more may have been wanted.", u.Label(),

@@ -111,6 +111,8 @@ func (a *Answer) moreSentence(m *More) string {
 	switch {
 	case *m.Fit >= MostMore:
 		count = "More than " + strconv.Itoa(MostMore)
+	case *m.Fit == 0 && !m.AtLeast:
+		count = "No"
 	case m.AtLeast:
 		count = "At least " + count
 	}

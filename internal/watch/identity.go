@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"path"
 	"regexp"
-	"strings"
+
+	"plimsoll/internal/recording"
 )
 
 // Managers that make containers of one service again and again.
@@ -28,29 +29,10 @@ func serviceOf(labels map[string]string) (service, manager string) {
 		{"io.kubernetes.pod.namespace", "io.kubernetes.pod.name", "io.kubernetes.container.name"},
 	} {
 		if pod := labels[keys.pod]; pod != "" {
-			return labels[keys.space] + "/" + workloadOf(pod) + "/" + cmp.Or(labels[keys.container], "sandbox"), kubernetes
+			return labels[keys.space] + "/" + recording.WorkloadOf(pod) + "/" + cmp.Or(labels[keys.container], "sandbox"), kubernetes
 		}
 	}
 	return "", ""
-}
-
-// The letters of random suffixes of Kubernetes: k8s.io/apimachinery/pkg/util/rand leaves out vowels, and digits that
-// look like letters.
-var (
-	ofReplicaSet = regexp.MustCompile(`^(.+)-[bcdfghjklmnpqrstvwxz2456789]{6,10}-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
-	ofDaemonSet  = regexp.MustCompile(`^(.+)-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
-)
-
-// workloadOf returns the name of what made a pod: its Deployment, DaemonSet or Job. The pods of a StatefulSet keep
-// their names. A suffix without a digit may be a word of the name, and stays unless it has two of them.
-func workloadOf(pod string) string {
-	if m := ofReplicaSet.FindStringSubmatch(pod); m != nil && strings.ContainsAny(pod[len(m[1]):], "2456789") {
-		return m[1]
-	}
-	if m := ofDaemonSet.FindStringSubmatch(pod); m != nil && strings.ContainsAny(pod[len(m[1]):], "2456789") {
-		return m[1]
-	}
-	return pod
 }
 
 var transientScope = regexp.MustCompile(`^(session-.*|run-.*|.*[0-9a-f]{16,}.*)\.scope$`)

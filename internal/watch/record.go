@@ -264,7 +264,7 @@ func (r *Recorder) uses() map[string]map[string]cgroup.IO {
 // follow makes block requests of the drives be followed, where cgroups do not count them.
 func (r *Recorder) follow() {
 	if r.options.NoLatency {
-		r.blocks.why = "following block requests was not asked for"
+		r.blocks.why = "block requests are not followed: see --follow"
 		return
 	}
 	devices := slices.Sorted(maps.Keys(r.drives))

@@ -37,7 +37,7 @@ import (
 const (
 	// LeastBytes is the least bound on a recording: some segments, so that removing one removes little of it.
 	LeastBytes = 1 << 20
-	// UsualBytes is the bound if there is no other: a month of a host with 20 containers at one second.
+	// UsualBytes is the bound if there is no other: weeks of a host with 20 containers at one second.
 	UsualBytes = 1 << 30
 
 	mostSegment = 8 << 20 // before it is compressed
