@@ -32,6 +32,7 @@ type importOptions struct {
 	workload string
 	columns  string
 	out      string
+	record   string
 
 	mostFailed float64 // share of operations
 	iostatY    bool    // iostat's first report is of the test
@@ -68,6 +69,11 @@ ran at the same time are one mix, and no repeats. A log goes to the result whose
 jobs name it; logs without a JSON are a result of their own when they have I/Os
 and bytes.
 
+--record DIR makes a recording of a running host for "plimsoll headroom", in the
+place of a run. It takes range queries of Prometheus with metrics of node_exporter
+and cAdvisor, sadf -j, and iostat -x -t -o JSON. docs/how-to/headroom.md has the
+queries.
+
 Nothing is invented: what the files do not have stays empty, and is named in
 the notes of the run. No host and no device counters are known, so the source
 of every number is unknown, and each is marked as imported. Files are copied
@@ -85,9 +91,15 @@ EXIT STATUS
   plimsoll import points.csv && plimsoll fit last
   plimsoll import sysbench.txt iostat.txt --workload oltp --columns memory=64GiB
   plimsoll import sysbench-1.txt sysbench-8.txt sysbench-64.txt && plimsoll fit last
+  plimsoll import --record host7 metrics.json && plimsoll headroom host7
   plimsoll import before/*.json -o before && plimsoll import after/*.json -o after`,
 		Args: atLeastOne("files that fio or another benchmark wrote"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.importFiles(cmd.Context(), args, o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.record != "" {
+				return soon(cmd.Context(), func() error { return a.importRecording(args, o.record) })
+			}
+			return a.importFiles(cmd.Context(), args, o)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.stack, "stack", "", "`stack` of all results: NAME, or NAME='LINE' in the notation of stacks "+
@@ -106,7 +118,11 @@ EXIT STATUS
 	f.BoolVar(&o.iostatY, "iostat-y", false,
 		"iostat ran with -y: its first report is not of the time since the host started")
 	f.StringVarP(&o.out, "output", "o", "", "run `directory` (default: "+store.RunsDir+"/RUN-ID)")
+	f.StringVar(&o.record, "record", "", "`directory` to write a recording of a host to, in the place of a run")
 	f.BoolVar(&a.jsonOutput, "json", false, "print results and findings as JSON, as run --json does")
+	for _, other := range []string{"stack", "workload", "columns", "output", "iostat-y", "json"} {
+		mutuallyExclusive(cmd, "record", other)
+	}
 	return cmd
 }
 

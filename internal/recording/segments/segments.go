@@ -96,6 +96,7 @@ func list(dir string) (segments []segment, err error) {
 // Options are the bounds of a recording.
 type Options struct {
 	Bytes int64 // that all segments may have; 0 for UsualBytes
+	New   bool  // there must be no segment yet
 	// Warn is called when intervals are lost, and when they are written again. It may be nil.
 	Warn func(text string)
 }
@@ -159,6 +160,9 @@ func (w *Writer) takeOver() error {
 	old, err := list(w.dir)
 	if err != nil {
 		return fmt.Errorf("the directory of the recording: %w", err)
+	}
+	if w.options.New && len(old) > 0 {
+		return problem.New(problem.Invalid, "record into "+w.dir, "it has a recording", "name another directory")
 	}
 	for _, s := range old {
 		w.number = max(w.number, s.number)
