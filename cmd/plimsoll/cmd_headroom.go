@@ -55,14 +55,15 @@ EXIT STATUS
   plimsoll headroom DIR --drive nvme0n1=iops=16000,bandwidth=1GB/s
   plimsoll headroom DIR --last 24h --json | jq '.more[0]'`,
 		Args: exactly(1, "a recording"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.headroom(args[0], f) },
+		RunE: func(_ *cobra.Command, args []string) error { return a.headroom(args[0], f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.of, "of", "", "`name` of the container of which more are to fit (default: those that use most)")
 	flags.Var(field.Flag(field.Share("99.9%", "from 50% to below 100%", func(x float64) bool { return x >= 0.5 && x < 1 }),
 		&f.quantile), "quantile", "`share` of seconds in which demand must fit (default: 99.9%, or 99% of a short recording)")
-	flags.StringArrayVar(&f.drives, "drive", nil, "`capacity` of a drive: NAME=iops=N,bandwidth=N, or read-iops, write-iops, "+
-		"read-bandwidth, write-bandwidth; repeatable")
+	flags.StringArrayVar(&f.drives, "drive", nil,
+		"`capacity` of a drive: NAME=iops=N,bandwidth=N, or read-iops, write-iops, "+
+			"read-bandwidth, write-bandwidth; repeatable")
 	flags.StringArrayVar(&f.runs, "run", nil, "`run` that measured drives of this host; repeatable")
 	flags.Var(field.Flag(field.Duration(time.Second, 10*365*24*time.Hour), &f.last), "last",
 		"`time` before the end of the recording to look at (default: all)")

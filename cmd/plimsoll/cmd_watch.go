@@ -100,8 +100,8 @@ EXIT STATUS
 	f.StringVar(&flags.record, "record", "", "`directory` to record into, until interrupted")
 	f.Var(field.Flag(field.Size(segments.LeastBytes, math.MaxInt64), &flags.bytes), "bytes",
 		"`size` that a recording may have; then its oldest part is removed")
-	f.BoolVar(&flags.follow, "follow", false, "record reads and writes of containers also where cgroups do not count them "+
-		"(version 1), by following block requests: up to 10% of a processor")
+	f.BoolVar(&flags.follow, "follow", false, "record reads and writes of containers also where cgroups do not count "+
+		"them (version 1), by following block requests: up to 10% of a processor")
 	f.BoolVar(&flags.service, "service-file", false, "print a unit of systemd that records, and end")
 	f.BoolVar(&a.jsonOutput, "json", false, "print JSON")
 	mutuallyExclusive(cmd, "once", "metrics")

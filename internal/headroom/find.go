@@ -430,7 +430,10 @@ func (a *Answer) limits(s *series, subject *service) (uses []LimitUse) {
 				share := sortedQuantile(values, a.Quantile) / l.Value
 				u.Share = &share
 			}
-			index := slices.IndexFunc(uses, func(v LimitUse) bool { return v.Of == u.Of && v.Drive == u.Drive && v.Value == u.Value })
+			index := slices.IndexFunc(uses, func(v LimitUse) bool {
+				return v.Of == u.Of && v.Drive == u.Drive &&
+					v.Value == u.Value
+			})
 			switch {
 			case index < 0:
 				uses = append(uses, u)

@@ -5,8 +5,8 @@ import (
 	"plimsoll/internal/stats"
 )
 
-// MeasuredBy returns the capacities of drives that a run measured: of each drive under a stack, the most that a workload
-// had it do, as the median over trials, with its interval. Workloads that only read, or only write, count.
+// MeasuredBy returns the capacities of drives that a run measured: of each drive under a stack, the most that a
+// workload had it do, as the median over trials, with its interval. Workloads that only read, or only write, count.
 func MeasuredBy(run *result.Run) (capacities []Capacity) {
 	type key struct {
 		drive    string

@@ -57,14 +57,15 @@ type fitting struct {
 	capacity Capacity
 }
 
-// moreOf returns how many more containers fit at a quantile. It sorts fits, and binding is an index of them. Demand with
-// more containers is what was recorded, and for each of them what a copy of the service did at another moment, from the
-// same half hour of the day if the recording has hours: stretches that follow each other, so that bursts stay whole.
+// moreOf returns how many more containers fit at a quantile. It sorts fits, and binding is an index of them. Demand
+// with more containers is what was recorded, and for each of them what a copy of the service did at another moment,
+// from the same half hour of the day if the recording has hours: stretches that follow each other, so that bursts stay
+// whole.
 //
 // The interval is of a local block bootstrap (Paparoditis and Politis, Comptes Rendus Mathématique 335, 2002): blocks
 // twice as long as the stretches in which a resource is busy are drawn from around their own time, so that the shape of
-// the day stays. What was recorded and what copies do are drawn together, before copies are shifted: a service whose mean
-// is known badly is known badly for all of its copies.
+// the day stays. What was recorded and what copies do are drawn together, before copies are shifted: a service whose
+// mean is known badly is known badly for all of its copies.
 func moreOf(fits []fitting, q, secondsEach float64, seed uint64) (fit, low, high, inStep, binding int, ok bool) {
 	if len(fits) == 0 {
 		return 0, 0, 0, 0, -1, false
@@ -176,7 +177,8 @@ func (f *fitter) fit(seed uint64, draw, inStep bool) int {
 }
 
 // one returns how many more fit in one resource, up to most copies.
-func (f *fitter) fitOne(fit fitting, capacity float64, starts []int, length int, seed uint64, bound int, inStep bool) int {
+func (f *fitter) fitOne(fit fitting, capacity float64, starts []int, length int, seed uint64, bound int,
+	inStep bool) int {
 	n := len(fit.total)
 	if cap(f.sum) < length {
 		f.sum = make([]float32, length)

@@ -74,9 +74,9 @@ func wilson(p, n float64) (low, high float64) {
 	return max(0, centre-half), min(1, centre+half)
 }
 
-// inflationAbove returns by how much stretches of values above a level inflate the variance of their share: the variance
-// between batches beside that of independent values (Conway, Management Science 9, 1963), by the larger of two lengths
-// of batches, since what one length cuts in two the other holds. It is at least 1.
+// inflationAbove returns by how much stretches of values above a level inflate the variance of their share: the
+// variance between batches beside that of independent values (Conway, Management Science 9, 1963), by the larger of two
+// lengths of batches, since what one length cuts in two the other holds. It is at least 1.
 func inflationAbove(values []float32, level float64) float64 {
 	n := len(values)
 	exceeds := make([]bool, n)

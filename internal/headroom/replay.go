@@ -17,9 +17,9 @@ type Enough struct {
 	Replay      *Replay  `json:"replay,omitempty"` // of rates
 }
 
-// Replay is what recorded arrivals would have met at a limit on their rate. A request waits until all before it have had
-// their share of the limit; its own service is not in it. Within an interval, arrivals are taken as independent of each
-// other; Evenly and AtOnce are what it would be if they came at a steady pace, or all at the interval's begin.
+// Replay is what recorded arrivals would have met at a limit on their rate. A request waits until all before it have
+// had their share of the limit; its own service is not in it. Within an interval, arrivals are taken as independent of
+// each other; Evenly and AtOnce are what it would be if they came at a steady pace, or all at the interval's begin.
 type Replay struct {
 	Limit float64 `json:"limit"` // per second
 	// Delayed is the share of operations, or bytes, that wait for more than 10 ms.
@@ -163,7 +163,8 @@ func (q *queue) independent(amount, length, limit, unit float64, single bool, ra
 // negligible is the exponent of a probability that counts for nothing: one in 100,000.
 const negligible = 11.5
 
-// mostArrivals is up to how many arrivals each is drawn on its own. Of more, a slice has many, and they are steady in it.
+// mostArrivals is up to how many arrivals each is drawn on its own. Of more, a slice has many, and they are steady in
+// it.
 const mostArrivals = 5_000_000
 
 // one lets each arrival of an interval come at a time of its own: the times of a Poisson process of which the number is

@@ -82,7 +82,8 @@ func (q Quantile) interval(quantity section.Quantity) section.Cell {
 }
 
 func (a *Answer) resources() section.Table {
-	t := section.Table{Columns: section.Columns(1, "resource", "median", "p99", "p99.9", "95% interval", "most", "capacity",
+	t := section.Table{Columns: section.Columns(1, "resource", "median", "p99", "p99.9", "95% interval", "most",
+		"capacity",
 		"is", "used", "busy")}
 	t.Columns[4].Means = "of p99.9, or of p99 if the recording is too short for p99.9"
 	t.Columns[7].Text = true
@@ -106,7 +107,8 @@ func (a *Answer) resources() section.Table {
 			source += ": " + u.Capacity.From
 		}
 		row := section.Row{Strong: i == a.Binding, Cells: []section.Cell{section.Text(printable.Line(u.Label())),
-			u.Quantiles[0].cell(quantity), u.Quantiles[1].cell(quantity), u.Quantiles[2].cell(quantity), tail.interval(quantity), quantity.Cell(u.Most),
+			u.Quantiles[0].cell(quantity), u.Quantiles[1].cell(quantity), u.Quantiles[2].cell(quantity),
+			tail.interval(quantity), quantity.Cell(u.Most),
 			quantity.Cell(u.Capacity.Value), section.Text(printable.Line(source)), {}, section.Share.Positive(u.Busy)}}
 		if u.Share != nil {
 			row.Cells[8] = section.Share.Cell(*u.Share)
@@ -165,7 +167,8 @@ func (a *Answer) remarks() (remarks []section.Remark) {
 }
 
 func (a *Answer) moreTable() section.Table {
-	t := section.Table{Columns: section.Columns(1, "container", "runs", "more fit", "95% interval", "if in step", "then binds",
+	t := section.Table{Columns: section.Columns(1, "container", "runs", "more fit", "95% interval", "if in step",
+		"then binds",
 		"left out")}
 	t.Columns[4].Means = "if all do the same at the same moment"
 	t.Columns[5].Text, t.Columns[6].Text = true, true
@@ -213,10 +216,11 @@ func (a *Answer) limitsInForce() section.Table {
 }
 
 func (a *Answer) enoughTable() section.Table {
-	t := section.Table{Columns: section.Columns(2, "of", "resource", "intervals", "enough", "waits > 10 ms", "evenly to at once",
+	t := section.Table{Columns: section.Columns(2, "of", "resource", "intervals", "enough", "waits > 10 ms",
+		"evenly to at once",
 		"longest wait", "longest backlog")}
-	t.Columns[4].Means = "share of what was asked for that would have waited for more than 10 ms at this limit, if requests " +
-		"come independently of each other within an interval"
+	t.Columns[4].Means = "share of what was asked for that would have waited for more than 10 ms at this limit, if " +
+		"requests come independently of each other within an interval"
 	t.Columns[5].Means = "if they come at a steady pace, or all at its begin"
 	for i, drop := range map[int]int{5: 1, 7: 2} {
 		t.Columns[i].Drop = drop
@@ -229,7 +233,8 @@ func (a *Answer) enoughTable() section.Table {
 		}
 		quantity := e.Resource.quantity()
 		row := section.Row{Cells: []section.Cell{section.Text(printable.Line(e.Of)),
-			section.Text(printable.Line(labelOf(e.Drive, e.Resource))), section.Text(percentText(e.Share)), quantity.Cell(*e.Value), {}, {}, {}, {}}}
+			section.Text(printable.Line(labelOf(e.Drive, e.Resource))), section.Text(percentText(e.Share)),
+			quantity.Cell(*e.Value), {}, {}, {}, {}}}
 		if r := e.Replay; r != nil {
 			row.Cells[4] = section.Text(units.SignificantPercent(r.Delayed))
 			row.Cells[5] = section.Text(units.SignificantPercent(r.DelayedEvenly) + " to " +
@@ -282,7 +287,8 @@ func (a *Answer) days() section.Table {
 	t := section.Table{Columns: section.Columns(1, "day", "median", "p99", "most")}
 	for _, d := range a.Days {
 		quantity := a.Binds().Resource.quantity()
-		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{section.Text(d.Weekday), quantity.Cell(d.Median), quantity.Cell(d.P99),
+		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{section.Text(d.Weekday), quantity.Cell(d.Median),
+			quantity.Cell(d.P99),
 			quantity.Cell(d.Most)}})
 	}
 	return t

@@ -104,7 +104,8 @@ func (h simulatedHost) trueMore(random *rand.Rand, q float64) int {
 
 // record returns what a recorder would see of the host.
 func (h simulatedHost) record(random *rand.Rand, seconds int) *recording.Recording {
-	r := recording.New(recording.Header{Host: recording.Host{Name: "simulated", CPUs: 64, MemoryBytes: 1 << 40}, Interval: 1})
+	r := recording.New(recording.Header{Host: recording.Host{Name: "simulated", CPUs: 64, MemoryBytes: 1 << 40},
+		Interval: 1})
 	type running struct {
 		thing recording.Thing
 		load  load
@@ -131,7 +132,8 @@ func (h simulatedHost) record(random *rand.Rand, seconds int) *recording.Recordi
 			operations, cpu = operations+n, cpu+n*runs[i].load.perIO
 			use := recording.Thing{Kind: recording.OfUse, Name: runs[i].thing.Name, Copy: runs[i].thing.Copy, Drive: "nvme0n1"}
 			row.Amounts = append(row.Amounts,
-				recording.Amounts{Thing: runs[i].thing, Values: []float64{1e6 * n * runs[i].load.perIO, 0, 1 << 18, 0, 1 << 19, 1 << 17}},
+				recording.Amounts{Thing: runs[i].thing, Values: []float64{1e6 * n * runs[i].load.perIO, 0, 1 << 18, 0, 1 << 19,
+					1 << 17}},
 				recording.Amounts{Thing: use, Values: []float64{n, 0, 8192 * n, 0}})
 		}
 		row.Amounts = append(row.Amounts,
@@ -175,7 +177,8 @@ func TestMoreContainersFitAsFound(t *testing.T) {
 			t.Logf("q %g, host %d: truth %d, found %d (%d to %d), in step %d", q, seed, truth, *m.Fit, m.Low, m.High, m.InStep)
 		}
 		n := float64(hosts)
-		t.Logf("q %g: %d of %d intervals hold the truth; off by %.2f in the mean; intervals are %.1f wide", q, held, hosts, off/n,
+		t.Logf("q %g: %d of %d intervals hold the truth; off by %.2f in the mean; intervals are %.1f wide", q, held, hosts,
+			off/n,
 			float64(wide)/n)
 		if float64(held) < 0.85*n {
 			t.Errorf("q %g: only %d of %d intervals hold the truth", q, held, hosts)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A segment is lines, each with the CRC-32C of its text in front: eight hexadecimal digits and a space. The first letter
-// of a text is its kind:
+// A segment is lines, each with the CRC-32C of its text in front: eight hexadecimal digits and a space. The first
+// letter of a text is its kind:
 //
 //	h JSON      the header of the segment
 //	d ID JSON   a thing, before the first interval with it, and after its limits changed

@@ -15,8 +15,8 @@ const (
 	kubernetes = "kubernetes"
 )
 
-// serviceOf returns what a container is one of, by its labels or annotations: PROJECT/SERVICE of Compose, the service of
-// a swarm, NAMESPACE/WORKLOAD/CONTAINER of Kubernetes; "" if they do not say.
+// serviceOf returns what a container is one of, by its labels or annotations: PROJECT/SERVICE of Compose, the service
+// of a swarm, NAMESPACE/WORKLOAD/CONTAINER of Kubernetes; "" if they do not say.
 func serviceOf(labels map[string]string) (service, manager string) {
 	if project := labels["com.docker.compose.project"]; project != "" {
 		return project + "/" + labels["com.docker.compose.service"], compose
@@ -29,7 +29,8 @@ func serviceOf(labels map[string]string) (service, manager string) {
 		{"io.kubernetes.pod.namespace", "io.kubernetes.pod.name", "io.kubernetes.container.name"},
 	} {
 		if pod := labels[keys.pod]; pod != "" {
-			return labels[keys.space] + "/" + recording.WorkloadOf(pod) + "/" + cmp.Or(labels[keys.container], "sandbox"), kubernetes
+			return labels[keys.space] + "/" + recording.WorkloadOf(pod) + "/" + cmp.Or(labels[keys.container], "sandbox"),
+				kubernetes
 		}
 	}
 	return "", ""

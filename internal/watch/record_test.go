@@ -61,7 +61,8 @@ func TestRecordContainers(t *testing.T) {
 	r.named(t)
 	r.Row()
 	m.write("sys/fs/cgroup/"+path+"/cpu.stat", "usage_usec 250001\nuser_usec 200001\nsystem_usec 50000\n")
-	m.write("sys/fs/cgroup/"+path+"/io.stat", "8:0 rbytes=8193 wbytes=1 rios=3 wios=11\n9:9 rbytes=4 wbytes=4 rios=4 wios=4\n")
+	m.write("sys/fs/cgroup/"+path+"/io.stat",
+		"8:0 rbytes=8193 wbytes=1 rios=3 wios=11\n9:9 rbytes=4 wbytes=4 rios=4 wios=4\n")
 	m.write("sys/dev/block/8:0/stat", "3 0 24 1 11 0 8 1 0 41 61 0 0 0 0 0 0\n")
 	row := r.Row()
 	db, ok := rowOf(row, recording.Key{Kind: recording.OfContainer, Name: "shop/db", Copy: 1})

@@ -3,8 +3,8 @@
 //
 // The package is pure.
 //
-// Hazards. Files are untrusted. Numbers that are no amount (NaN, infinite, negative) are unknown, and counted. A counter
-// that goes back gives an unknown interval. Nothing is filled in: a time without values is a gap.
+// Hazards. Files are untrusted. Numbers that are no amount (NaN, infinite, negative) are unknown, and counted. A
+// counter that goes back gives an unknown interval. Nothing is filled in: a time without values is a gap.
 package imports
 
 import (

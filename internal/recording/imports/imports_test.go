@@ -60,12 +60,14 @@ func TestPrometheus(t *testing.T) {
 		[2]string{node("container_cpu_usage_seconds_total", pod+`,"pod":"db-7d4b9c6f8-x2z5k","id":"/a"`), "1 2 3 . . . ."},
 		[2]string{node("container_cpu_usage_seconds_total", pod+`,"pod":"db-7d4b9c6f8-k9z2x","id":"/b"`), ". . . 1 . 2 4"},
 		[2]string{node("container_cpu_usage_seconds_total", pod+`,"pod":"db-7d4b9c6f8-q4z2x","id":"/c"`), "1 1 1 1 . 1 1"},
-		[2]string{node("container_cpu_usage_seconds_total", `,"namespace":"shop","pod":"db-7d4b9c6f8-x2z5k"`), "9 9 9 9 . 9 9"},
+		[2]string{node("container_cpu_usage_seconds_total", `,"namespace":"shop","pod":"db-7d4b9c6f8-x2z5k"`),
+			"9 9 9 9 . 9 9"},
 		[2]string{node("container_fs_reads_total", pod+`,"pod":"db-7d4b9c6f8-q4z2x","id":"/c","device":"/dev/sda"`),
 			"0 60 120 180 . 300 360"},
 		[2]string{node("go_goroutines", ""), "7 7 7 7 . 7 7"},
 	))
-	if r.Header.Host.CPUs != 2 || r.Header.Host.MemoryBytes != 4096 || r.Header.Host.Name != "db1" || r.Header.Interval != 60 {
+	if r.Header.Host.CPUs != 2 || r.Header.Host.MemoryBytes != 4096 || r.Header.Host.Name != "db1" ||
+		r.Header.Interval != 60 {
 		t.Errorf("%+v", r.Header)
 	}
 	for key, want := range map[string]string{
@@ -126,20 +128,22 @@ func TestSysstat(t *testing.T) {
 func TestAttackImports(t *testing.T) {
 	two := matrix([2]string{node("go_info", ""), "1 2"})
 	for name, c := range map[string]struct{ text, want string }{
-		"nothing":        {"", "no range query"},
-		"other JSON":     {`{"a": 1}`, "no range query"},
-		"failed":         {`{"status":"error","errorType":"bad_data","error":"parse error"}`, "parse error"},
-		"instant":        {`{"status":"success","data":{"resultType":"vector","result":[]}}`, "query_range"},
-		"cut off":        {string(two.Text[:len(two.Text)-5]), "unexpected end"},
-		"deep":           {`{"resultType":` + strings.Repeat("[", 100_000), "depth"},
-		"rate":           {strings.Replace(string(two.Text), `"__name__":"go_info",`, "", 1), "rate()"},
-		"two hosts":      {string(matrix([2]string{node("a", ""), "1 2"}, [2]string{`"__name__":"a","instance":"db2:1"`, "1 2"}).Text), "is of host"},
+		"nothing":    {"", "no range query"},
+		"other JSON": {`{"a": 1}`, "no range query"},
+		"failed":     {`{"status":"error","errorType":"bad_data","error":"parse error"}`, "parse error"},
+		"instant":    {`{"status":"success","data":{"resultType":"vector","result":[]}}`, "query_range"},
+		"cut off":    {string(two.Text[:len(two.Text)-5]), "unexpected end"},
+		"deep":       {`{"resultType":` + strings.Repeat("[", 100_000), "depth"},
+		"rate":       {strings.Replace(string(two.Text), `"__name__":"go_info",`, "", 1), "rate()"},
+		"two hosts": {string(matrix([2]string{node("a", ""), "1 2"}, [2]string{`"__name__":"a","instance":"db2:1"`,
+			"1 2"}).Text), "is of host"},
 		"twice":          {string(matrix([2]string{node("a", ""), "1 2"}, [2]string{node("a", ""), "1 2"}).Text), "twice"},
 		"no number":      {strings.Replace(string(two.Text), `"1"`, `1`, 1), "no value of a time"},
 		"huge time":      {strings.Replace(string(two.Text), "1700000000.5", "1e300", 1), "no value of a time"},
 		"nothing to use": {string(two.Text), "fewer than two"},
 		"no stamp":       {`{"sysstat":{"hosts":[{"nodename":"a","statistics":[{"disk":[]}]}]}}`, "-t"},
-		"odd stamp":      {`{"sysstat":{"hosts":[{"nodename":"a","statistics":[{"timestamp":"yesterday"}]}]}}`, "S_TIME_FORMAT"},
+		"odd stamp": {`{"sysstat":{"hosts":[{"nodename":"a","statistics":[{"timestamp":"yesterday"}]}]}}`,
+			"S_TIME_FORMAT"},
 	} {
 		_, problems := Read([]File{{"file", []byte(c.text)}})
 		if text := fmt.Sprint(problems.Join("; ")); !strings.Contains(text, c.want) {
@@ -147,7 +151,8 @@ func TestAttackImports(t *testing.T) {
 		}
 	}
 	// Times that go back are left out, and said.
-	text := strings.Replace(string(matrix([2]string{node("node_disk_reads_completed_total", `,"device":"sda"`), "1 2 3 4"}).Text),
+	text := strings.Replace(string(matrix([2]string{node("node_disk_reads_completed_total", `,"device":"sda"`),
+		"1 2 3 4"}).Text),
 		"1700000120.5", "1600000120.5", 1)
 	_, notes := imported(t, File{"back", []byte(text)})
 	if !strings.Contains(strings.Join(notes, ";"), "not later") {

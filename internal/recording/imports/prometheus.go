@@ -148,7 +148,8 @@ func (b *builder) read(file, subject string, points [][2]json.RawMessage) map[in
 	for _, p := range points {
 		var moment float64
 		var text string
-		if json.Unmarshal(p[0], &moment) != nil || json.Unmarshal(p[1], &text) != nil || !(moment >= 0 && moment < 253_402_300_799) {
+		if json.Unmarshal(p[0], &moment) != nil || json.Unmarshal(p[1], &text) != nil || !(moment >= 0 &&
+			moment < 253_402_300_799) {
 			b.reject(file, subject, fmt.Sprintf("%.40s at %.40s is no value of a time", p[1], p[0]), "export it again")
 			return nil
 		}
