@@ -23,7 +23,7 @@ type Quantile struct {
 const FewestAbove = 10
 
 // fewestBatches is how many batches the variance between batches is estimated from.
-const fewestBatches = 20
+const fewestBatches = 12
 
 // quantileOf returns a quantile of values in the order of time, with a distribution-free interval: the quantile of the
 // sample at the ends of an interval for the share of values below (Woodruff, JASA 47, 1952), which is Wilson's for as
@@ -109,7 +109,10 @@ func inflationAbove(values []float32, level float64) float64 {
 			d := float64(c) - share*float64(length)
 			squares += d * d
 		}
-		worst = max(worst, squares/float64(batches-1)/(float64(length)*share*(1-share)))
+		// The variance of few batches is known badly: its upper 80% end counts, by the normal
+		// approximation of chi-squared.
+		unsure := 1 - 0.84*math.Sqrt(2/float64(batches-1))
+		worst = max(worst, squares/float64(batches-1)/(float64(length)*share*(1-share))/unsure)
 	}
 	return worst
 }
