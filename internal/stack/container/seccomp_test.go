@@ -52,7 +52,8 @@ func TestContainerWithIOURing(t *testing.T) {
 	b := newBench(t)
 	_, c := b.mustRun(t, "overlay2", ContainerConfig{WorkingDir: "/data", Ring: true})
 	for _, argv := range [][]string{
-		{"sh", "-c", "while read name value; do [ $name = Seccomp: ] && exit $((value - 2)); done < /proc/self/status; exit 9"},
+		{"sh", "-c", "while read name value; do [ $name = Seccomp: ] && exit $((value - 2)); done < /proc/self/status; " +
+			"exit 9"},
 		{"fio", "--name=x", "--filename=/data/x", "--size=1m", "--rw=randread", "--ioengine=io_uring"},
 	} {
 		exit, err := c.Exec(t.Context(), argv, "")
