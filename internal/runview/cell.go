@@ -2,6 +2,7 @@ package runview
 
 import (
 	"math"
+	"slices"
 
 	"plimsoll/internal/fact"
 	"plimsoll/internal/result"
@@ -26,11 +27,60 @@ type Cell struct {
 	Trials    []*result.Trial // done, with a measurement; never empty
 	Rates     Sample          // of each setup, per second
 	Point     fact.Point
+
+	samples   map[sampleKey]Sample            // of Sample, each computed once
+	setups    map[int]*setup                  // by number, see together; nil before the first sample
+	latencies map[result.Stage]hist.Histogram // of Merge
 }
 
-// Sample returns the sample of a metric over the cell's trials, all instances together.
+// sampleKey names a metric. Metrics of an operation have its name for an ID.
+type sampleKey struct{ id, unit string }
+
+// setup is one setup of a cell, of which metrics share the merged measurements.
+type setup struct {
+	trials int
+	merged *result.Measurement // nil until a metric needs it
+}
+
+// Sample returns the sample of a metric over the cell's trials, all instances together. The caller must not change it.
 func (c *Cell) Sample(m Metric) Sample {
-	return m.Sample(c.Trials, "")
+	key := sampleKey{m.ID, m.Unit}
+	sample, known := c.samples[key]
+	if known {
+		return sample
+	}
+	if c.setups == nil {
+		c.samples, c.setups = map[sampleKey]Sample{}, map[int]*setup{}
+		for _, t := range c.Trials {
+			if c.setups[t.BringUp] == nil {
+				c.setups[t.BringUp] = &setup{}
+			}
+			c.setups[t.BringUp].trials++
+		}
+	}
+	sample = slices.Clip(m.sample(c.Trials, ofTenant(""), func(trials []*result.Trial) (float64, bool) {
+		return c.together(m, trials)
+	}))
+	c.samples[key] = sample
+	return sample
+}
+
+// together returns a metric of trials of one setup that all have it. The measurements of a whole setup are merged once
+// for all metrics.
+func (c *Cell) together(m Metric, trials []*result.Trial) (value float64, ok bool) {
+	s := c.setups[trials[0].BringUp]
+	if trials[0].BringUp <= 0 || len(trials) != s.trials {
+		return m.together(trials, ofTenant(""))
+	}
+	if s.merged == nil {
+		measurements := make([]*result.Measurement, len(trials))
+		for i, t := range trials {
+			measurements[i] = t.Measured()
+		}
+		merged := result.Together(measurements...)
+		s.merged = &merged
+	}
+	return m.ofMerged(s.merged)
 }
 
 // Operations returns the fewest operations that a setup has of a percentile, and whether all setups have enough for it
@@ -126,13 +176,20 @@ func (c *Cell) votes() map[result.Source]int {
 // FromMemory counts the trials that memory answered.
 func (c *Cell) FromMemory() int { return c.votes()[result.SourceMemory] }
 
-// Merge merges the latencies of a stage of all operations over all trials.
+// Merge merges the latencies of a stage of all operations over all trials, once for each stage.
 func (c *Cell) Merge(stage result.Stage) hist.Histogram {
+	if merged, known := c.latencies[stage]; known {
+		return merged
+	}
 	var parts []hist.Histogram
 	for _, t := range c.Trials {
 		parts = append(parts, t.Measured().Latency(stage))
 	}
-	return hist.Merge(parts...)
+	if c.latencies == nil {
+		c.latencies = map[result.Stage]hist.Histogram{}
+	}
+	c.latencies[stage] = hist.Merge(parts...)
+	return c.latencies[stage]
 }
 
 // Points returns the points of cells.

@@ -102,7 +102,12 @@ func (m Metric) together(trials []*result.Trial, wanted func(*result.Instance) b
 		return sum / float64(len(measurements)), len(measurements) > 0
 	}
 	together := result.Together(measurements...)
-	value, ok = m.value(nil, nil, &together)
+	return m.ofMerged(&together)
+}
+
+// ofMerged returns the metric of merged measurements.
+func (m Metric) ofMerged(merged *result.Measurement) (value float64, ok bool) {
+	value, ok = m.value(nil, nil, merged)
 	return value, ok && Finite(value)
 }
 
@@ -116,6 +121,13 @@ func (m Metric) Sample(trials []*result.Trial, tenant string) Sample {
 // merged with those of the others is left out. The sample is empty where a setup has too few operations for the metric:
 // those that are left would be the fast ones.
 func (m Metric) SampleOf(trials []*result.Trial, wanted func(*result.Instance) bool) Sample {
+	return m.sample(trials, wanted, func(setup []*result.Trial) (float64, bool) { return m.together(setup, wanted) })
+}
+
+// sample returns the sample that SampleOf documents. together returns the metric of the trials of one setup.
+func (m Metric) sample(
+	trials []*result.Trial, wanted func(*result.Instance) bool, together func([]*result.Trial) (float64, bool),
+) Sample {
 	var sample Sample
 	for _, u := range Take(trials, func(t *result.Trial) (float64, bool) { return m.Some(t, wanted) }) {
 		if _, enough := m.operations(u.Trials, wanted); !enough {
@@ -123,7 +135,7 @@ func (m Metric) SampleOf(trials []*result.Trial, wanted func(*result.Instance) b
 		}
 		ok := true
 		if m.merges && len(u.Trials) > 1 {
-			u.Merged, ok = m.together(u.Trials, wanted)
+			u.Merged, ok = together(u.Trials)
 		}
 		if ok {
 			sample = append(sample, u)

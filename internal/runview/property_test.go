@@ -1,6 +1,7 @@
 package runview
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -157,6 +158,30 @@ func TestSummaryIsOfItsPoint(t *testing.T) {
 		}
 		if e := v.Summary(first, first).Throughput; e.Differs || e.Ratio < 0.999 || e.Ratio > 1.001 {
 			t.Fatalf("a mix differs from itself: %+v", e)
+		}
+	})
+}
+
+// A cell computes each sample once, of setups that are merged once, and they are those of its trials.
+func TestCellsShareMergedSetups(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		trials := setups.Draw(t, "trials")
+		if rapid.Bool().Draw(t, "one trial has no latencies") {
+			for i := range trials[0].Instances {
+				trials[0].Instances[i].Measurement.Operations[0].Latency = nil
+			}
+		}
+		c := &Cell{Trials: trials}
+		for _, m := range append(Metrics(), ServiceP99, TailOverMean, PercentileOf(result.Read, 99), RateOf("p99")) {
+			first, again, want := c.Sample(m), c.Sample(m), m.Sample(trials, "")
+			if len(first) > 0 && &first[0] != &again[0] {
+				t.Fatalf("%s is computed twice", m.ID)
+			}
+			// Sums of other orders differ in the last digit.
+			near := func(x, y float64) bool { return math.Abs(x-y) <= 1e-12*math.Abs(y) }
+			if !slices.EqualFunc(first.Values(), want.Values(), near) || first.Trials() != want.Trials() {
+				t.Fatalf("%s is %g of the cell, and %g of its trials", m.ID, first.Values(), want.Values())
+			}
 		}
 	})
 }

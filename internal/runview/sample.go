@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
@@ -73,14 +74,25 @@ func Take(trials []*result.Trial, value func(*result.Trial) (v float64, ok bool)
 			s = append(s, Unit{Round: t.Block, Setup: t.BringUp, Run: t.Run, Region: t.Region})
 			units[t.BringUp] = i
 		}
-		u := &s[i]
-		before, _ := slices.BinarySearch(u.Values, v)
-		u.Values, u.Trials = slices.Insert(u.Values, before, v), slices.Insert(u.Trials, before, t)
+		s[i].Values, s[i].Trials = append(s[i].Values, v), append(s[i].Trials, t)
+	}
+	for i := range s {
+		sort.Stable(byValue(s[i]))
 	}
 	slices.SortStableFunc(s, func(a, b Unit) int {
 		return cmp.Or(cmp.Compare(a.Round, b.Round), cmp.Compare(a.Setup, b.Setup), cmp.Compare(a.Values[0], b.Values[0]))
 	})
 	return s
+}
+
+// byValue sorts the trials of a unit, and their values, by value.
+type byValue Unit
+
+func (u byValue) Len() int           { return len(u.Values) }
+func (u byValue) Less(i, j int) bool { return u.Values[i] < u.Values[j] }
+func (u byValue) Swap(i, j int) {
+	u.Values[i], u.Values[j] = u.Values[j], u.Values[i]
+	u.Trials[i], u.Trials[j] = u.Trials[j], u.Trials[i]
 }
 
 // Values returns the value of each unit.

@@ -143,6 +143,20 @@ func (v *View) floor(workload string) float64 {
 // Noise compares the controls with their twin: the effect of the one that differs most, with P corrected for how many
 // there are. ok is false when there is none.
 func (v *View) Noise(workload string) (largest fact.Effect, ok bool) {
+	n := Once(v, "noise/"+workload, func() noise {
+		largest, ok := v.noise(workload)
+		return noise{largest, ok}
+	})
+	return n.largest, n.ok
+}
+
+// noise is what View.Noise returns.
+type noise struct {
+	largest fact.Effect
+	ok      bool
+}
+
+func (v *View) noise(workload string) (largest fact.Effect, ok bool) {
 	controls := v.controls[workload]
 	for _, c := range controls {
 		twin := v.Cell(c.Stack.Control, workload)
