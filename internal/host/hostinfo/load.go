@@ -45,8 +45,13 @@ const (
 	busyBytes = 1 << 20 // per second
 )
 
-// loadInterval is the default length of a load measurement of a host that is not quiet in the first third of it.
-const loadInterval = time.Second
+// loadInterval is the default length of a load measurement of a host that is not quiet in the first third of it: whose
+// load is at least quietShare of what makes it busy. A third of an interval counts few events, and may miss a load that
+// is just above a threshold.
+const (
+	loadInterval = time.Second
+	quietShare   = 0.5
+)
 
 // quietRemedy is advice on making a host quiet.
 const quietRemedy = "measure when the host is quiet: top and iotop -o show who is at work"
@@ -171,8 +176,11 @@ func loadBetween(before, after loadSample) Load {
 }
 
 // busy reports whether the load of the disk would affect measurements on it.
-func (d DiskLoad) busy() bool {
-	return d.Util >= busyUtil && (d.IOs >= busyIOs || d.Bytes >= busyBytes)
+func (d DiskLoad) busy() bool { return d.reaches(1) }
+
+// reaches reports whether the load of the disk is at least a share of what makes it busy.
+func (d DiskLoad) reaches(share float64) bool {
+	return d.Util >= share*busyUtil && (d.IOs >= share*busyIOs || d.Bytes >= share*busyBytes)
 }
 
 func (d DiskLoad) String() string {
@@ -181,7 +189,7 @@ func (d DiskLoad) String() string {
 }
 
 func (l Load) processors() string {
-	text := fmt.Sprintf("%.0f%% of %d CPUs busy, load average %.2f", 100*l.Busy, l.CPUs, l.Average)
+	text := fmt.Sprintf("%.0f%% of %d CPUs busy over %.1f s, load average %.2f", 100*l.Busy, l.CPUs, l.Seconds, l.Average)
 	if l.Steal > 0 {
 		text += fmt.Sprintf(", %.0f%% taken by other virtual machines", 100*l.Steal)
 	}
@@ -202,18 +210,19 @@ func (l Load) Problems(disks []string) problem.List {
 	return problems
 }
 
-// isBusy reports whether the load would affect measurements.
-func (l Load) isBusy() bool {
-	return l.Busy >= busyCPU || l.Steal >= busySteal || slices.ContainsFunc(l.Disks, DiskLoad.busy)
+// reaches reports whether the load is at least a share of what would affect measurements.
+func (l Load) reaches(share float64) bool {
+	return l.Busy >= share*busyCPU || l.Steal >= share*busySteal ||
+		slices.ContainsFunc(l.Disks, func(d DiskLoad) bool { return d.reaches(share) })
 }
 
-// load reports the current load of the host. A host that seems busy is watched for longer: a short interval makes much
-// of a single burst.
+// load reports the current load of the host. A host that is not quiet is watched for longer: a short interval makes
+// much of a single burst.
 func (h *Host) load(ctx context.Context) Section {
 	s := Section{Name: "load"}
 	watch := h.WatchLoad()
 	l, err := watch.End(ctx, h.moment/3)
-	if err == nil && l.isBusy() {
+	if err == nil && l.reaches(quietShare) {
 		l, err = watch.End(ctx, h.moment)
 	}
 	if err != nil {

@@ -2,8 +2,11 @@ package hostinfo
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"plimsoll/internal/host/hostfs"
@@ -55,6 +58,67 @@ func TestLoad(t *testing.T) {
 	h.moment = 0
 	if s := h.load(t.Context()); len(s.Items) != 1 || s.Items[0].OK != Yes {
 		t.Errorf("of a quiet host: %+v", s)
+	}
+}
+
+// A host that is quiet in the first third of a second is watched for no longer. One that may be busy is watched for a
+// whole second, and that second decides: a burst in its first third, and a load just below a threshold that goes on.
+func TestTheLoadIsWatchedForLongerUnlessItIsQuiet(t *testing.T) {
+	type work struct{ ticks, ios, milliseconds int } // ticks of a processor: 10 ms
+	for name, c := range map[string]struct {
+		steps   []work // in each tenth of a second
+		seconds float64
+		verdict map[string]Answer // by item
+	}{
+		"idle":               {make([]work, 10), 1. / 3, map[string]Answer{"processors": Yes}},
+		"work after a third": {append(make([]work, 4), work{50, 900, 90}), 1. / 3, map[string]Answer{"processors": Yes}},
+		"a burst of I/O counts": {[]work{{}, {0, 30, 60}}, 1,
+			map[string]Answer{"processors": Yes, "vda": Limited}},
+		"a few I/Os are a busy third, and a quiet second": {[]work{{}, {0, 12, 40}}, 1,
+			map[string]Answer{"processors": Yes, "vda": Yes}},
+		"a third that is just below the thresholds": {[]work{{}, {0, 3, 8}, {0, 3, 8}, {}, {0, 9, 20}, {0, 9, 20}}, 1,
+			map[string]Answer{"processors": Yes, "vda": Limited}},
+		"one of two processors": {[]work{{10, 0, 0}, {10, 0, 0}, {10, 0, 0}, {10, 0, 0}, {10, 0, 0}, {10, 0, 0}}, 1,
+			map[string]Answer{"processors": Limited}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir := t.TempDir()
+				h := &Host{Roots: hostfs.Roots{Proc: dir + "/proc", Sys: dir + "/sys"}, calls: recorded{}, moment: loadInterval}
+				var total work
+				count := func(w work) {
+					total = work{total.ticks + w.ticks, total.ios + w.ios, total.milliseconds + w.milliseconds}
+					write(t, h.Roots.Proc+"/stat", fmt.Appendf(nil, "cpu  %d 0 0 0 0 0 0 0 0 0\ncpu0 %[1]d 0 0 0 0 0 0 0 0 0\n"+
+						"cpu1 0 0 0 0 0 0 0 0 0 0\nbtime 1\n", total.ticks))
+					write(t, h.Roots.Sys+"/block/vda/stat", fmt.Appendf(nil, "%d 0 0 0 0 0 0 0 0 %d 0\n", total.ios,
+						total.milliseconds))
+				}
+				count(work{})
+				go func() {
+					for _, w := range c.steps {
+						time.Sleep(time.Second / 10)
+						count(w)
+					}
+				}()
+				began := time.Now()
+				s := h.load(t.Context())
+				if took := time.Since(began).Seconds(); math.Abs(took-c.seconds) > 1e-6 {
+					t.Errorf("the host was watched for %g s, want %g", took, c.seconds)
+				}
+				verdict := map[string]Answer{}
+				for _, i := range s.Items {
+					verdict[i.Name] = i.OK
+				}
+				if !maps.Equal(verdict, c.verdict) {
+					t.Errorf("%+v, want %v", s.Items, c.verdict)
+				}
+				window := fmt.Sprintf("over %.1f s", c.seconds)
+				if !strings.Contains(s.Items[0].Value, window) {
+					t.Errorf("%q does not say %q", s.Items[0].Value, window)
+				}
+				time.Sleep(time.Second) // until nothing writes
+			})
+		})
 	}
 }
 
