@@ -421,10 +421,11 @@ type Standing struct {
 	// What pods without a class leave of what the node has for pods; 0 where it is not known what it has.
 	cpus   float64
 	memory int64
+	free   freeDrives
 }
 
 // OnNode returns the pods that stand on a node of a kind. Limits of pods are kept in the namespaces that count; those
-// of others keep no pod from the node. Pods without a class take what they ask for.
+// of others keep no pod from the node. Pods without a class take what they ask for, and of drives what was measured.
 func OnNode(node *corev1.Node, kind *Kind, pods iter.Seq[*corev1.Pod], claims Claims,
 	counts func(namespace string) bool,
 ) Standing {
@@ -432,6 +433,7 @@ func OnNode(node *corev1.Node, kind *Kind, pods iter.Seq[*corev1.Pod], claims Cl
 	settled := true
 	taken := corev1.ResourceList{}
 	held := Holds(node, pods)
+	undeclared, takenOf := undeclaredOn(node, pods), make(driveRates, len(kind.Host.Drives))
 	for pod := range pods {
 		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
@@ -443,6 +445,11 @@ func OnNode(node *corev1.Node, kind *Kind, pods iter.Seq[*corev1.Pod], claims Cl
 				sum.Add(q)
 				taken[name] = sum
 			}
+			if rates, measured := undeclared[pod.UID]; measured {
+				volumes, known := claims.Of(pod)
+				settled = settled && known
+				kind.add(takenOf, node, rates, volumes)
+			}
 			continue
 		}
 		volumes, known := claims.Of(pod)
@@ -453,7 +460,7 @@ func OnNode(node *corev1.Node, kind *Kind, pods iter.Seq[*corev1.Pod], claims Cl
 		demands = append(demands, d)
 	}
 	s := Stand(demands)
-	s.Settled, s.held = settled, held
+	s.Settled, s.held, s.free = settled, held, kind.freeOf(takenOf)
 	if has := node.Status.Allocatable.Cpu().AsApproximateFloat64(); has > 0 {
 		s.cpus = max(has-taken.Cpu().AsApproximateFloat64(), least)
 	}

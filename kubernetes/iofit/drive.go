@@ -386,6 +386,11 @@ func (d *Demand) on(drive string) *Demand {
 func (k *Kind) JudgeOn(node *corev1.Node, standing Standing, d *Demand, volumes []Volume) Verdict {
 	placed, note := k.demandOn(node, d, volumes, standing.held)
 	v := k.Judge(standing, placed)
+	if words := k.busyWords(standing.free, placed); words != "" && note != "" {
+		note = words + "; " + note
+	} else if words != "" {
+		note = words
+	}
 	if len(k.Host.Drives) > 1 {
 		v.Drive = cmp.Or(placed.Drive, k.Host.Drives[0].Name)
 	}

@@ -51,7 +51,13 @@ func KindOf(node *corev1.Node) string {
 
 // shares is how much of what a kind has its pods with a class may have on a node, in parts: few, so that nodes are
 // alike.
-type shares struct{ cpus, memory int }
+type shares struct {
+	cpus, memory int
+	drives       freeDrives
+}
+
+// whole is all that a kind has.
+var whole = shares{cpus: parts, memory: parts}
 
 const parts = 16
 
@@ -274,7 +280,7 @@ func (k *Kind) look(s Standing, of shares) *outlook {
 }
 
 // alone is a pod with a demand on an empty node.
-func (k *Kind) alone(d *Demand) *outlook { return k.look(Stand([]*Demand{d}), shares{parts, parts}) }
+func (k *Kind) alone(d *Demand) *outlook { return k.look(Stand([]*Demand{d}), whole) }
 
 // sharesOf returns what pods with a class may have on a node.
 func (k *Kind) sharesOf(s Standing) shares {
@@ -284,7 +290,7 @@ func (k *Kind) sharesOf(s Standing) shares {
 		}
 		return int(min(max(1, parts*left/has), parts))
 	}
-	return shares{portion(s.cpus, k.Host.Host.CPUs), portion(float64(s.memory), float64(k.Host.Host.MemoryBytes))}
+	return shares{portion(s.cpus, k.Host.Host.CPUs), portion(float64(s.memory), float64(k.Host.Host.MemoryBytes)), s.free}
 }
 
 // host returns what a node has of which pods with a class have shares.
@@ -295,6 +301,7 @@ func (k *Kind) host(share shares) model.HostKind {
 	if share.memory == parts {
 		host.Host.MemoryBytes = k.Host.Host.MemoryBytes
 	}
+	host.Drives = share.drives.take(host.Drives)
 	return host
 }
 
@@ -304,8 +311,8 @@ func (k *Kind) HostBeside(standing Standing) (model.HostKind, string) {
 	const step = parts / 4
 	coarse := func(n int) int { return max(1, n/step*step) }
 	rounded := k.sharesOf(standing)
-	rounded = shares{coarse(rounded.cpus), coarse(rounded.memory)}
-	return k.host(rounded), fmt.Sprint(rounded)
+	rounded = shares{coarse(rounded.cpus), coarse(rounded.memory), rounded.drives.rounded(coarse)}
+	return k.host(rounded), fmt.Sprintf("%d %d %x", rounded.cpus, rounded.memory, rounded.drives)
 }
 
 // tenants returns demands as the model has them, equal ones together, without those of classes that it does not know.
@@ -506,7 +513,7 @@ func two(x float64) string { return units.Significant(round2(x)) }
 // Total returns what pods on a node do together, operations a second, and the worst p99 of
 // them in seconds, as far as it is known. broken are how many have a limit that is broken.
 func (k *Kind) Total(demands []*Demand) (rate, p99 float64, broken int) {
-	o := k.look(Stand(demands), shares{parts, parts})
+	o := k.look(Stand(demands), whole)
 	if o.full != nil {
 		return 0, 0, len(demands)
 	}

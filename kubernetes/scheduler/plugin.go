@@ -516,6 +516,8 @@ func queue(_ klog.Logger, pod *corev1.Pod, before, after any) (fwk.QueueingHint,
 		return fwk.Queue, nil
 	case iofit.IsHolder(is) && iofit.Ready(was) != iofit.Ready(is):
 		return fwk.Queue, nil // limits of its node count, or no longer
+	case iofit.IsHolder(is) && was.Annotations[iofit.UndeclaredAnnotation] != is.Annotations[iofit.UndeclaredAnnotation]:
+		return fwk.Queue, nil // pods without a class do more there, or less
 	case !equality.Semantic.DeepEqual(requestsOf(was), requestsOf(is)):
 		return fwk.Queue, nil
 	}
