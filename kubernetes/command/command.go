@@ -2,6 +2,9 @@
 package command
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -10,12 +13,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"plimsoll/internal/cli/buildinfo"
 	"plimsoll/internal/observe/metricserver"
+	"plimsoll/kubernetes/iofit"
 	"plimsoll/kubernetes/limits"
 	"plimsoll/kubernetes/node"
 	"plimsoll/kubernetes/replan"
@@ -49,7 +55,8 @@ docs/tutorials/3-kubernetes-first-pod.md goes from "kubectl apply" to the first 
 }
 
 func limitsCommand() *cobra.Command {
-	var socket, host, listen string
+	var socket, host, listen, pod string
+	var cluster Cluster
 	c := &cobra.Command{
 		Use:   "limits",
 		Short: "Hold the pods of this node to the limits on devices that they say",
@@ -61,11 +68,14 @@ cgroups and file systems; in a pod, --host names the volume that has them.
 
 It answers under /readyz, whether limits of this node count, and under /metrics: what containers of pods with a class
 or limits do to their disks, beside what was predicted of them. Under /usage/UID it answers what the pod of that uid
-uses, for "class".`,
+uses, for "class". With --pod, it publishes what pods without a class do to their disks, for schedulers.`,
 		Example: `  plimsoll-kubernetes limits --socket /var/run/nri/nri.sock`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if host != "" {
+			switch {
+			case host != "" && pod != "":
+				return errors.New("--pod and --host: cgroups of version 1 count nothing of pods without limits")
+			case host != "":
 				return node.Exec(host, "limits", "--socket="+socket, "--listen="+listen)
 			}
 			l, err := metricserver.Listen(cmd.Context(), listen)
@@ -74,6 +84,13 @@ uses, for "class".`,
 			}
 			p := limits.New(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
 			both, ctx := errgroup.WithContext(cmd.Context())
+			if pod != "" {
+				client, err := cluster.Client()
+				if err != nil {
+					return err
+				}
+				both.Go(func() error { return p.Publish(ctx, publisher(client, pod)) })
+			}
 			both.Go(func() error { return p.Serve(ctx, l) })
 			both.Go(func() error { return p.Run(ctx, socket) })
 			return both.Wait()
@@ -82,7 +99,29 @@ uses, for "class".`,
 	c.Flags().StringVar(&socket, "socket", "", "`path` of the runtime's socket (default /var/run/nri/nri.sock)")
 	c.Flags().StringVar(&listen, "listen", fmt.Sprintf("127.0.0.1:%d", limits.Port), "`address` to answer on")
 	c.Flags().StringVar(&host, "host", "", "`directory` that has the node's file systems, in a pod")
+	c.Flags().StringVar(&pod, "pod", "", "`name` of the pod that this is, in "+iofit.LimitsNamespace+
+		": its annotation has what pods without a class do")
+	cluster.Flags(c)
 	return c
+}
+
+// publisher returns a function that writes what pods without a class do into an annotation of a pod of limits. It asks
+// for the pod's status alone, which lets nobody change what the pod runs.
+func publisher(client kubernetes.Interface, pod string) func(context.Context, string) error {
+	return func(ctx context.Context, undeclared string) error {
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"annotations": map[string]string{iofit.UndeclaredAnnotation: undeclared}}})
+		if err != nil {
+			return err
+		}
+		_, err = client.CoreV1().Pods(iofit.LimitsNamespace).Patch(ctx, pod, types.MergePatchType, patch,
+			metav1.PatchOptions{}, "status")
+		if err != nil {
+			return fmt.Errorf("patch the annotation %s of pod %s/%s: %w", iofit.UndeclaredAnnotation, iofit.LimitsNamespace,
+				pod, err)
+		}
+		return nil
+	}
 }
 
 // Cluster is how a cluster is reached.

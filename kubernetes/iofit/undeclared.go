@@ -23,7 +23,7 @@ type Rates [4]float64
 // Bounds of what UndeclaredAnnotation has: a node has some 110 pods, and no drive does as much as mostRate.
 const (
 	mostUndeclaredBytes = 32 << 10
-	MostUndeclared      = 400 // pods
+	MostUndeclared      = 300 // pods
 	mostRate            = 1e12
 )
 

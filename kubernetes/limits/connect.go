@@ -21,9 +21,11 @@ type waits struct {
 	again    time.Duration // between two attempts to reach a runtime that restarts
 	register time.Duration // for a registration
 	look     time.Duration // between two looks at what runs
+	measure  time.Duration // between two looks at what pods without a class do
 }
 
-var productionWaits = waits{again: time.Second, register: 10 * time.Second, look: time.Minute}
+var productionWaits = waits{again: time.Second, register: 10 * time.Second, look: time.Minute,
+	measure: 15 * time.Second}
 
 // Configure refuses CRI-O: it lists files of its own among the volumes of a container, which the plugin does not know,
 // and then no container with limits would start.

@@ -38,7 +38,8 @@ type Plugin struct {
 
 	unified string // where cgroups of version 2 are mounted; "" where version 1 limits devices
 
-	waits waits
+	waits    waits
+	measured measurement
 
 	status
 }
@@ -87,6 +88,7 @@ func (p *Plugin) check(pods []*api.PodSandbox, containers []*api.Container) (upd
 			continue
 		}
 		p.count(mounts, pod, c)
+		p.countUndeclared(mounts, pod, c)
 		h, err := p.holding(mounts, pod, c)
 		switch {
 		case err != nil || h == nil:
@@ -145,6 +147,7 @@ func (p *Plugin) StartContainer(_ context.Context, pod *api.PodSandbox, c *api.C
 	if err == nil {
 		p.keep(pod, c, h, nil)
 		p.count(mounts, pod, c)
+		p.countUndeclared(mounts, pod, c)
 	}
 	return p.refuse(err)
 }

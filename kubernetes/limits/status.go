@@ -41,6 +41,8 @@ type status struct {
 	kept    map[string]kept
 	refused map[string]int
 	counted map[string]counted
+
+	undeclared map[string]undeclared // containers of pods without a class
 }
 
 // kept is a container that runs.
@@ -80,11 +82,12 @@ func (s *status) holds(id string) bool {
 	return known && k.holding != nil && k.err == nil
 }
 
-// known returns the containers that are kept or counted.
+// known returns the containers that are kept, counted or measured.
 func (s *status) known() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Concat(slices.Collect(maps.Keys(s.kept)), slices.Collect(maps.Keys(s.counted)))
+	return slices.Concat(slices.Collect(maps.Keys(s.kept)), slices.Collect(maps.Keys(s.counted)),
+		slices.Collect(maps.Keys(s.undeclared)))
 }
 
 // keep notes a container that runs.
@@ -106,12 +109,13 @@ func (s *status) forget(id string) {
 	defer s.mu.Unlock()
 	delete(s.kept, id)
 	delete(s.counted, id)
+	delete(s.undeclared, id)
 }
 
 func (s *status) forgetAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kept, s.counted = nil, nil
+	s.kept, s.counted, s.undeclared = nil, nil, nil
 }
 
 // refuse counts a container that is refused.
@@ -269,6 +273,7 @@ func (p *Plugin) Collect(to chan<- prometheus.Metric) {
 	gauge(heldMetric, float64(held), "true")
 	gauge(heldMetric, float64(len(unheld)), "false")
 	p.collectIO(to)
+	p.collectUndeclared(to)
 	p.mu.Lock()
 	refused := maps.Clone(p.refused)
 	p.mu.Unlock()
