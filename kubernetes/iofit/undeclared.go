@@ -91,7 +91,7 @@ func undeclaredOn(node *corev1.Node, pods iter.Seq[*corev1.Pod]) map[types.UID]R
 type driveRates []Rates
 
 // add counts a pod's I/O on each drive that its volumes stand on: how it is split is not known. The pod's own
-// annotation of a drive does not count, as nothing keeps its I/O there. Where nothing is known of what stands on the
+// annotation of a drive does not count: nothing keeps its I/O there. Where nothing is known of what stands on the
 // drives of a node, it counts on the first.
 func (k *Kind) add(to driveRates, node *corev1.Node, rates Rates, volumes []Volume) {
 	known, _ := k.basesOf(node)
@@ -113,8 +113,8 @@ func (k *Kind) add(to driveRates, node *corev1.Node, rates Rates, volumes []Volu
 	}
 }
 
-// busy returns the share of a drive that I/O takes, by the stations that the model has of a drive: operations and bytes,
-// of each of which writes take what Competes says of what reads could have, and writes alone.
+// busy returns the share of a drive that I/O takes. As in the model, writes take what Competes says of what reads could
+// have, of operations and of bytes, and are bounded by themselves.
 func busy(d *model.Drive, r Rates) float64 {
 	portion := func(rate float64, limit model.Number) float64 {
 		if limit > 0 {

@@ -55,7 +55,8 @@ func TestUndeclaredIO(t *testing.T) {
 		return FormatUndeclared(map[types.UID]Rates{"noisy": {0, share * most, 0, 0}})
 	}
 	v := judged(holderOf(node, doing(0.6)), busyPod("noisy", "slow"))
-	if v.Limit != "least-throughput" || v.Always || !strings.Contains(v.Broken, "pods without a class take 62% of drive sata") {
+	if v.Limit != "least-throughput" || v.Always ||
+		!strings.Contains(v.Broken, "pods without a class take 62% of drive sata") {
 		t.Errorf("at 60%%: %+v", v)
 	}
 	classed := busyPod("noisy", "slow")
@@ -119,11 +120,13 @@ func TestUndeclaredForged(t *testing.T) {
 		t.Fatal("what is measured does not count")
 	}
 	for what, forge := range map[string]func(h *corev1.Pod){
-		"in another namespace":     func(h *corev1.Pod) { h.Namespace = "default" },
-		"with another label":       func(h *corev1.Pod) { h.Labels["app"] = "x" },
-		"of another node":          func(h *corev1.Pod) { h.Spec.NodeName = "m" },
-		"about to end":             func(h *corev1.Pod) { h.DeletionTimestamp = &node.CreationTimestamp },
-		"from before the node":     func(h *corev1.Pod) { h.CreationTimestamp.Time = node.CreationTimestamp.Add(-time.Second) },
+		"in another namespace": func(h *corev1.Pod) { h.Namespace = "default" },
+		"with another label":   func(h *corev1.Pod) { h.Labels["app"] = "x" },
+		"of another node":      func(h *corev1.Pod) { h.Spec.NodeName = "m" },
+		"about to end":         func(h *corev1.Pod) { h.DeletionTimestamp = &node.CreationTimestamp },
+		"from before the node": func(h *corev1.Pod) {
+			h.CreationTimestamp.Time = node.CreationTimestamp.Add(-time.Second)
+		},
 		"from before time":         func(h *corev1.Pod) { h.CreationTimestamp = metav1.Time{} },
 		"in a pod that is noisy":   func(h *corev1.Pod) { h.Namespace, h.UID = "shop", "noisy" },
 		"on a waiting pod":         func(h *corev1.Pod) { h.Spec.NodeName = "" },

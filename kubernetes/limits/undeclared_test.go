@@ -27,7 +27,8 @@ func TestStep(t *testing.T) {
 		}
 	}
 	one, high, low := time.Second, stepOf(1000, 10), stepOf(300, 10)
-	if ratio := high / 1000; !(ratio > 1/stepRatio && ratio < stepRatio) || stepOf(9, 10) != 0 || stepOf(math.NaN(), 10) != 0 {
+	if ratio := high / 1000; !(ratio > 1/stepRatio && ratio < stepRatio) ||
+		stepOf(9, 10) != 0 || stepOf(math.NaN(), 10) != 0 {
 		t.Errorf("the step of 1000 is %g", high)
 	}
 	take(one, 9, 0)

@@ -8,6 +8,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -157,6 +158,49 @@ func (c cluster) guarded() {
 	}
 }
 
+// publishes checks that a pod of limits may write what it measured into its own annotation, and nothing else.
+func (c cluster) publishes() {
+	c.Helper()
+	pods := c.CoreV1().Pods(iofit.LimitsNamespace)
+	for _, name := range []string{"limits-a", "limits-b"} {
+		_, err := pods.Create(c.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "c", Image: "none"}}}}, metav1.CreateOptions{})
+		c.must(err)
+	}
+	limits := c.as(iofit.LimitsNamespace, "limits")
+	limits.config.Impersonate.Extra = map[string][]string{"authentication.kubernetes.io/pod-name": {"limits-a"}}
+	limits.Clientset = kubernetes.NewForConfigOrDie(limits.config)
+	patch := func(namespace, name, text string, subresources ...string) error {
+		_, err := limits.CoreV1().Pods(namespace).Patch(c.Context(), name, types.MergePatchType, []byte(text),
+			metav1.PatchOptions{}, subresources...)
+		return err
+	}
+	annotation := `{"metadata":{"annotations":{"` + iofit.UndeclaredAnnotation + `":"{}"}}`
+	const image = `,"spec":{"containers":[{"name":"c","image":"other"}]}}`
+	c.must(patch(iofit.LimitsNamespace, "limits-a", annotation+image, "status"))
+	p, err := pods.Get(c.Context(), "limits-a", metav1.GetOptions{})
+	c.must(err)
+	if p.Annotations[iofit.UndeclaredAnnotation] != "{}" || p.Spec.Containers[0].Image != "none" {
+		c.Errorf("after a patch of its status, the pod is %v", p)
+	}
+	if err := patch(iofit.LimitsNamespace, "limits-b", annotation+"}", "status"); err == nil ||
+		!strings.Contains(err.Error(), "of itself alone") {
+		c.Errorf("a pod of limits writes what another measured: %v", err)
+	}
+	for _, refused := range []error{patch(iofit.LimitsNamespace, "limits-a", annotation+image),
+		patch("default", "writer", annotation+"}", "status")} {
+		if !apierrors.IsForbidden(refused) {
+			c.Errorf("a pod of limits changes pods: %v", refused)
+		}
+	}
+	for _, no := range [][2]string{{"get", "pods"}, {"list", "pods"}, {"delete", "pods"}, {"create", "pods"},
+		{"get", "secrets"}} {
+		if limits.may(no[0], no[1], iofit.LimitsNamespace) {
+			c.Errorf("a pod of limits may %s %s", no[0], no[1])
+		}
+	}
+}
+
 // The API server takes every manifest, and what they allow is enough to place a pod, and not much more.
 func TestManifests(t *testing.T) {
 	c := start(t)
@@ -202,6 +246,7 @@ func TestManifests(t *testing.T) {
 		t.Error(err)
 	}
 	c.guarded()
+	c.publishes()
 	kubetest.Schedule(t, c.as(iofit.Namespace, "scheduler").config, registry())
 	c.pod("writer", "", "class", "writes")
 	c.on("writer")

@@ -243,6 +243,19 @@ func TestRoomWakes(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, hint, err)
 		}
 	}
+	holder := aPod("limits", "n", "undeclared", "{}")
+	holder.Namespace, holder.Labels = iofit.LimitsNamespace, map[string]string{"app": iofit.LimitsNamespace}
+	measured, forged := holder.DeepCopy(), holder.DeepCopy()
+	measured.Annotations[iofit.UndeclaredAnnotation] = `{"batch":[100,0,0,0]}`
+	forged.Annotations[iofit.UndeclaredAnnotation], forged.Namespace = `{"batch":[100,0,0,0]}`, "default"
+	for name, c := range map[string]struct {
+		after *corev1.Pod
+		want  string
+	}{"measured anew": {measured, "Queue"}, "the same": {holder, "QueueSkip"}, "of a tenant": {forged, "QueueSkip"}} {
+		if hint, err := queue(klog.Background(), waiting, holder, c.after); err != nil || hint.String() != c.want {
+			t.Errorf("%s: %v, %v", name, hint, err)
+		}
+	}
 	node := aNode("n", "small", "64Gi")
 	larger, noted, kind := aNode("n", "small", "65Gi"), node.DeepCopy(), aNode("n", "big", "64Gi")
 	noted.Annotations = map[string]string{"capacity.topolvm.io/00default": "1"}

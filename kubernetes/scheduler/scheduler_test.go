@@ -15,9 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	extender "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -444,6 +448,51 @@ func TestFilterOfWhatNeverFits(t *testing.T) {
 	p.forget(cache.DeletedFinalStateUnknown{Key: "n"})
 	if len(p.stand) > 0 {
 		t.Errorf("%v is kept", p.stand)
+	}
+}
+
+// A node with a drive that pods without a class keep busy is rejected for a pod with a limit, and accepted once they
+// are quiet.
+func TestFilterOfABusyDrive(t *testing.T) {
+	client := fake.NewClientset()
+	kind, err := iofit.ParseKind(aModel(t, "big", big))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &IOFit{kinds: &kinds{synced: func() bool { return true }}, stand: map[string]standing{},
+		claims: claimsOf(informers.NewSharedInformerFactory(client, 0))}
+	p.kinds.now.Store(&map[string]*iofit.Kind{"big": kind})
+	d, err := iofit.DemandOf(aPod("p", "", "class", "writes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := aPod("p", "", "class", "writes", "least-throughput",
+		fmt.Sprintf("%.0f/s", kind.Judge(iofit.Standing{}, d).Rate*0.9))
+	holder := aPod("limits", "n")
+	holder.Namespace, holder.Labels = iofit.LimitsNamespace, map[string]string{"app": iofit.LimitsNamespace}
+	noisy, most := aPod("noisy", "n"), float64(kind.Host.Drives[0].Is.Write.IOPS)
+	node := framework.NewNodeInfo(noisy, holder)
+	node.SetNode(aNode("n", "big", "64Gi"))
+	for _, c := range []struct {
+		share float64
+		want  fwk.Code
+	}{{0, fwk.Success}, {0.9, fwk.Unschedulable}, {0.01, fwk.Success}} {
+		measured := holder.DeepCopy()
+		measured.Annotations[iofit.UndeclaredAnnotation] = iofit.FormatUndeclared(
+			map[types.UID]iofit.Rates{noisy.UID: {0, c.share * most, 0, 0}})
+		if err := node.RemovePod(klog.Background(), holder); err != nil {
+			t.Fatal(err)
+		}
+		node.AddPod(measured)
+		state := framework.NewCycleState()
+		if _, s := p.PreFilter(t.Context(), state, pod, nil); !s.IsSuccess() {
+			t.Fatal(s)
+		}
+		s := p.Filter(t.Context(), state, pod, node)
+		if s.Code() != c.want ||
+			c.want != fwk.Success && !strings.Contains(s.Message(), "pods without a class take 87%") {
+			t.Errorf("where others take %g of the drive: %v, not %v", c.share, s, c.want)
+		}
 	}
 }
 
