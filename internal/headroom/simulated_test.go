@@ -148,15 +148,16 @@ func (h simulatedHost) record(random *rand.Rand, seconds int) *recording.Recordi
 }
 
 // How many more containers fit, of hosts of which that is known: the interval holds the truth in most of them, and the
-// number is near to it. Six hosts show errors that are large; make soak has 60.
+// number is near to it. Six hosts show errors that are large; make soak has 40. Nothing was chosen on these seeds.
 func TestMoreContainersFitAsFound(t *testing.T) {
-	hosts, seconds, quantiles := soak.Of(60, 6), 14_400, []float64{0.99}
+	hosts, seconds, quantiles := soak.Of(40, 6), 14_400, []float64{0.99}
 	if soak.On() {
 		quantiles = append(quantiles, 0.999)
 	}
 	for _, q := range quantiles {
 		held, wide, off := 0, 0, 0.0
-		for seed := range uint64(hosts) {
+		for i := range uint64(hosts) {
+			seed := 1000 + i
 			h := newSimulatedHost(seed)
 			random := rand.New(rand.NewPCG(seed, 2))
 			truth := h.trueMore(random, q)
