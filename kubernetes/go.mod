@@ -7,7 +7,6 @@ require (
 	github.com/containerd/ttrpc v1.2.7
 	github.com/google/go-containerregistry v0.22.1
 	github.com/spf13/cobra v1.10.2
-	github.com/spf13/pflag v1.0.10
 	go.etcd.io/etcd/server/v3 v3.6.5
 	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/sys v0.49.0
@@ -25,6 +24,11 @@ require (
 	pgregory.net/rapid v1.3.0
 	plimsoll v0.0.0-00010101000000-000000000000
 	sigs.k8s.io/yaml v1.6.0
+)
+
+require (
+	github.com/moby/profiles/seccomp v0.3.0 // indirect
+	github.com/spf13/pflag v1.0.10 // indirect
 )
 
 require (
