@@ -430,6 +430,7 @@ func OnNode(node *corev1.Node, kind *Kind, pods iter.Seq[*corev1.Pod], claims Cl
 	counts func(namespace string) bool,
 ) Standing {
 	var demands []*Demand
+	var choices [][]*Demand // of pods that may be on several drives
 	settled := true
 	taken := corev1.ResourceList{}
 	held := Holds(node, pods)
@@ -439,7 +440,17 @@ func OnNode(node *corev1.Node, kind *Kind, pods iter.Seq[*corev1.Pod], claims Cl
 			continue
 		}
 		d, err := DemandOf(pod)
-		if err != nil || d == nil {
+		var placed []*Demand
+		if err == nil && d != nil {
+			volumes, known := claims.Of(pod)
+			settled = settled && known
+			if !counts(pod.Namespace) {
+				d = d.withoutNeeds()
+			}
+			placed, _ = kind.demandsOn(node, d, volumes, held)
+		}
+		switch len(placed) {
+		case 0: // it has no class, or stands on none of the node's drives
 			for name, q := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
 				sum := taken[name]
 				sum.Add(q)
@@ -450,23 +461,33 @@ func OnNode(node *corev1.Node, kind *Kind, pods iter.Seq[*corev1.Pod], claims Cl
 				settled = settled && known
 				kind.add(takenOf, node, rates, volumes)
 			}
-			continue
+		case 1:
+			demands = append(demands, placed[0])
+		default:
+			choices = append(choices, placed)
 		}
-		volumes, known := claims.Of(pod)
-		settled = settled && known
-		if d, _ = kind.demandOn(node, d, volumes, held); !counts(pod.Namespace) {
-			d = d.withoutNeeds()
-		}
-		demands = append(demands, d)
 	}
-	s := Stand(demands)
-	s.Settled, s.held, s.free = settled, held, kind.freeOf(takenOf)
+	s := Standing{Settled: settled, held: held, free: kind.freeOf(takenOf)}
 	if has := node.Status.Allocatable.Cpu().AsApproximateFloat64(); has > 0 {
 		s.cpus = max(has-taken.Cpu().AsApproximateFloat64(), least)
 	}
 	if has := node.Status.Allocatable.Memory().Value(); has > 0 {
 		s.memory = max(has-taken.Memory().Value(), 1)
 	}
+	s = s.with(demands)
+	slices.SortFunc(choices, func(a, b []*Demand) int { return cmp.Compare(a[0].key, b[0].key) })
+	for _, c := range choices { // each as when it was placed
+		d, _ := kind.roomiest(s, c)
+		demands = append(demands, d)
+		s = s.with(demands)
+	}
+	return s
+}
+
+// with returns the same with other pods that stand there.
+func (s Standing) with(demands []*Demand) Standing {
+	stand := Stand(demands)
+	s.demands, s.key = stand.demands, stand.key
 	return s
 }
 

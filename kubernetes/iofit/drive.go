@@ -38,26 +38,30 @@ const (
 // basis is what a volume stands on, as Kubernetes names it.
 type basis struct{ key, name string }
 
-// bases are names of drives by what stands on them.
-type bases map[basis]string
+// bases are names of drives by what stands on them: several where volumes of a StorageClass may stand on any of them,
+// and noDrive where volumes stand on storage of the network.
+type bases map[basis][]string
 
-// drive returns the drive of the first that is known; "" for none.
-func (b bases) drive(on []basis) string {
+// noDrive is in drivesKey where drives are, and has what stands on none of the node's.
+const noDrive = "none"
+
+// drives returns the drives of the first that is known; none for none.
+func (b bases) drives(on []basis) []string {
 	for _, o := range on {
-		if drive := b[o]; drive != "" {
-			return drive
+		if drives := b[o]; len(drives) > 0 {
+			return drives
 		}
 		if o.key != pathsKey {
 			continue
 		}
 		for at := path.Clean(o.name); len(at) > 1; {
 			at = path.Dir(at)
-			if drive := b[basis{pathsKey, at}]; drive != "" {
-				return drive
+			if drives := b[basis{pathsKey, at}]; len(drives) > 0 {
+				return drives
 			}
 		}
 	}
-	return ""
+	return nil
 }
 
 // mostDrivesBytes bounds what an annotation of a node says of its drives, and mostReported those that are kept.
@@ -77,7 +81,7 @@ func parseBases(text, from string, drives []model.HostDrive) (bases, error) {
 	}
 	if root != nil {
 		r.Named(root, "drives", func(name string, n *yaml.Node) {
-			if !slices.Contains(names, name) {
+			if name != noDrive && !slices.Contains(names, name) {
 				what := fmt.Sprintf("the nodes have no drive %q, and have %s%s", name, plural.And(names), didYouMean(name, names))
 				if len(names) == 0 {
 					what = fmt.Sprintf("the nodes have no drive %q, nor any other", name)
@@ -114,11 +118,14 @@ func (b bases) read(r *field.Reader, n *yaml.Node, key, drive string) {
 			}
 			is.name = path.Clean(n.Value)
 		}
-		if other, twice := b[is]; twice {
-			r.Problem(n, fmt.Sprintf("%s: %s is on drive %s already", subject, n.Value, other), "keep one of them")
+		others := b[is]
+		if several := key == classesKey && drive != noDrive && !slices.Contains(others, noDrive); len(others) > 0 &&
+			(!several || slices.Contains(others, drive)) {
+			r.Problem(n, fmt.Sprintf("%s: %s is on drive %s already", subject, n.Value, plural.And(others)),
+				"keep one of them")
 			continue
 		}
-		b[is] = drive
+		b[is] = append(others, drive)
 	}
 }
 
@@ -134,8 +141,9 @@ type Claims struct {
 
 // Volume is a volume of a pod, and what it stands on.
 type Volume struct {
-	name string
-	on   []basis // the surest first
+	name    string
+	on      []basis // the surest first
+	scratch bool    // it dies with the pod
 }
 
 // Of returns the volumes of a pod that may stand on drives. settled reports whether what they stand on is known for
@@ -159,10 +167,10 @@ func (c Claims) Of(pod *corev1.Pod) (all []Volume, settled bool) {
 		}
 		on, bound := c.claim(pod.Namespace, claim)
 		settled = settled && bound
-		all = append(all, Volume{claim, on})
+		all = append(all, Volume{name: claim, on: on})
 	}
 	if scratch || len(all) == 0 { // the last: data of a claim says more of a pod than its scratch space does
-		all = append(all, Volume{on: []basis{{pathsKey, kubeletPath}}})
+		all = append(all, Volume{on: []basis{{pathsKey, kubeletPath}}, scratch: true})
 	}
 	return all, settled
 }
@@ -257,7 +265,7 @@ var lvm = map[string]struct {
 }
 
 // Sign returns a text that is the same for volumes that stand on the same alone.
-func Sign(volumes []Volume) string { return fmt.Sprintf("%q", volumes) }
+func Sign(volumes []Volume) string { return fmt.Sprintf("%#v", volumes) }
 
 // reported is what stands on the drives of a node by its own annotation.
 type reported struct {
@@ -297,46 +305,88 @@ func unreadDrives(err error) error {
 	return fmt.Errorf("annotation %s of the node does not count: %s", DrivesAnnotation, string(text))
 }
 
-// demandOn returns the demand of a pod with volumes on a node: limits on devices count if they are held, and the drive
-// is that of its volumes. The model has one drive for a pod. note is what is not known of the drive, or does not count;
-// "" for nothing.
-func (k *Kind) demandOn(node *corev1.Node, d *Demand, volumes []Volume, held bool) (placed *Demand, note string) {
-	placed = d.On(held)
+// demandsOn returns what the demand of a pod with volumes may be on a node: limits on devices count if they are held,
+// and the drive is that of its volumes. It is one demand, or one for each drive where an unbound claim is of a class on
+// several. It is none if the volumes are on none of the node's drives. The model has one drive for a pod. note is what
+// is not known of the drive, or does not count; "" for nothing.
+func (k *Kind) demandsOn(node *corev1.Node, d *Demand, volumes []Volume, held bool) (placed []*Demand, note string) {
+	here := d.On(held)
 	if len(volumes) == 0 || len(k.Host.Drives) == 0 {
-		return placed, ""
+		return []*Demand{here}, ""
 	}
 	known, err := k.basesOf(node)
-	var drives []string
+	var drives, choices []string
+	network := false
 	for _, v := range volumes {
-		drive := known.drive(v.on)
-		switch {
-		case drive == "":
+		switch on := known.drives(v.on); {
+		case len(on) == 0:
 			if note == "" {
 				note = v.unknown(k.Name)
 			}
-		case !slices.Contains(drives, drive):
-			drives = append(drives, drive)
+		case slices.Contains(on, noDrive):
+			network = true
+		case v.scratch && network: // data of a claim says more of a pod
+		case len(on) == 1 && !slices.Contains(drives, on[0]):
+			drives = append(drives, on[0])
+		case len(on) > 1 && choices == nil:
+			choices = on
 		}
+	}
+	if network && len(drives) == 0 && choices == nil && note == "" {
+		return nil, ""
 	}
 	if err != nil {
 		note = err.Error()
 	}
 	switch {
+	case len(drives) == 0 && slices.Contains(choices, d.Drive):
+		drives = []string{d.Drive}
+	case len(drives) == 0 && len(choices) > 0:
+		for _, drive := range choices {
+			placed = append(placed, here.on(drive))
+		}
+		return placed, note
+	}
+	switch {
 	case len(drives) == 0 && note == "": // such as /etc/localtime of the node
-		return placed, ""
+		return []*Demand{here}, ""
 	case len(drives) == 0 && d.Drive != "":
-		return placed, fmt.Sprintf("%s; the pod counts on %s, as its annotation says", note, d.Drive)
+		return []*Demand{here}, fmt.Sprintf("%s; the pod counts on %s, as its annotation says", note, d.Drive)
 	case len(drives) == 0:
-		return placed, fmt.Sprintf("%s; the pod counts on the first, %s", note, k.Host.Drives[0].Name)
+		return []*Demand{here}, fmt.Sprintf("%s; the pod counts on the first, %s", note, k.Host.Drives[0].Name)
 	case slices.Contains(drives, d.Drive):
-		return placed.on(d.Drive), note
+		return []*Demand{here.on(d.Drive)}, note
 	case d.Drive != "":
 		note = fmt.Sprintf("its volumes are on %s, and its annotation says %s", plural.And(drives), d.Drive)
 	case len(drives) > 1:
 		note = fmt.Sprintf("its volumes are on %s, and the pod counts on %s alone: annotation %s names another",
 			plural.And(drives), drives[0], DriveAnnotation)
 	}
-	return placed.on(drives[0]), note
+	return []*Demand{here.on(drives[0])}, note
+}
+
+// roomiest returns the demand of those that may be one pod's of which a node of the kind has most room: one that keeps
+// limits before one that breaks them, and then where most is gained. verdict is of that demand.
+func (k *Kind) roomiest(standing Standing, demands []*Demand) (best *Demand, verdict Verdict) {
+	for _, d := range demands {
+		v := k.Judge(standing, d)
+		better := v.Gain > verdict.Gain
+		if kept := v.Broken == ""; kept != (verdict.Broken == "") {
+			better = kept
+		} else if known := v.Unknown == ""; known != (verdict.Unknown == "") {
+			better = known
+		}
+		if best == nil || better {
+			best, verdict = d, v
+		}
+	}
+	return best, verdict
+}
+
+// OffDrives reports whether a pod's volumes are on none of a node's drives.
+func (k *Kind) OffDrives(node *corev1.Node, d *Demand, volumes []Volume) bool {
+	placed, _ := k.demandsOn(node, d, volumes, true)
+	return len(placed) == 0
 }
 
 // unknown says why nobody knows on which drive of a kind's nodes a volume is; "" for a path of the node, which need
@@ -363,15 +413,20 @@ func (b basis) String() string {
 // DriveOn returns the number of the drive of the kind's hosts that a pod with volumes is on, on a node, and whether its
 // volumes or its annotation say so. It is the first otherwise; below 0 where there are none.
 func (k *Kind) DriveOn(node *corev1.Node, d *Demand, volumes []Volume) (drive int, known bool) {
-	at, _ := k.demandOn(node, d, volumes, true)
-	i := slices.IndexFunc(k.Host.Drives, func(h model.HostDrive) bool { return h.Name == at.Drive })
+	i := -1
+	if at, _ := k.demandsOn(node, d, volumes, true); len(at) == 1 {
+		i = slices.IndexFunc(k.Host.Drives, func(h model.HostDrive) bool { return h.Name == at[0].Drive })
+	}
 	return max(i, min(0, len(k.Host.Drives)-1)), i >= 0
 }
 
-// DriveOfPath returns the drive of a node that what is at a path of it stands on; "" where nobody knows.
+// DriveOfPath returns the drive of a node that what is at a path of it stands on; "" where nobody knows, or for none.
 func (k *Kind) DriveOfPath(node *corev1.Node, path string) string {
 	known, _ := k.basesOf(node)
-	return known.drive([]basis{{pathsKey, path}})
+	if on := known.drives([]basis{{pathsKey, path}}); len(on) > 0 && on[0] != noDrive {
+		return on[0]
+	}
+	return ""
 }
 
 // on returns the demand with its data on a drive.
@@ -384,8 +439,11 @@ func (d *Demand) on(drive string) *Demand {
 
 // JudgeOn returns what a pod with volumes would do on a node of the kind, as Judge does of what it needs there.
 func (k *Kind) JudgeOn(node *corev1.Node, standing Standing, d *Demand, volumes []Volume) Verdict {
-	placed, note := k.demandOn(node, d, volumes, standing.held)
-	v := k.Judge(standing, placed)
+	all, note := k.demandsOn(node, d, volumes, standing.held)
+	if len(all) == 0 {
+		return Verdict{Unknown: "its volumes are on none of the node's drives", Always: true}
+	}
+	placed, v := k.roomiest(standing, all)
 	if words := k.busyWords(standing.free, placed); words != "" && note != "" {
 		note = words + "; " + note
 	} else if words != "" {

@@ -97,6 +97,12 @@ func withDrivesFile(t testing.TB, drives string) *Kind {
 	return k
 }
 
+// demandOn returns the demand of a pod that has one drive.
+func demandOn(k *Kind, node *corev1.Node, d *Demand, volumes []Volume, held bool) (*Demand, string) {
+	all, note := k.demandsOn(node, d, volumes, held)
+	return all[0], note
+}
+
 // A pod counts on the drive that its claim stands on, whichever way Kubernetes says that.
 func TestDriveOfAClaim(t *testing.T) {
 	const openEBS, topoLVM = "local.csi.openebs.io", "topolvm.io"
@@ -142,7 +148,7 @@ func TestDriveOfAClaim(t *testing.T) {
 		"unbound-lvm": "sata", "unbound-topo": "sata", "unseen": "sata", "classless": "", "missing": ""} {
 		pod := mounting(aPod("class", "writes"), claim)
 		volumes, settled := claims.Of(pod)
-		d, note := k.demandOn(&corev1.Node{}, aDemand(t, "class", "writes"), volumes, false)
+		d, note := demandOn(k, &corev1.Node{}, aDemand(t, "class", "writes"), volumes, false)
 		if d.Drive != want || (note == "") != (want != "") {
 			t.Errorf("%s: it counts on %q, not %q: %s", claim, d.Drive, want, note)
 		}
@@ -195,11 +201,11 @@ func TestDriveOfAPod(t *testing.T) {
 			t.Fatal(err)
 		}
 		volumes, _ := claims.Of(pod)
-		d, note := k.demandOn(&corev1.Node{}, asked, volumes, false)
+		d, note := demandOn(k, &corev1.Node{}, asked, volumes, false)
 		if d.Drive != c.want || !strings.Contains(note, c.note) || (note == "") != (c.note == "") {
 			t.Errorf("%q with %v and %d others: it counts on %q: %q", c.annotated, c.claims, len(c.more), d.Drive, note)
 		}
-		if again, _ := k.demandOn(&corev1.Node{}, asked, volumes, false); again != d {
+		if again, _ := demandOn(k, &corev1.Node{}, asked, volumes, false); again != d {
 			t.Errorf("%v: the same is made twice", c.claims)
 		}
 	}
@@ -248,7 +254,7 @@ func TestDrivesOfANode(t *testing.T) {
 	on := func(claim, says string) (string, string) {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{DrivesAnnotation: says}}}
 		volumes, _ := claims.Of(mounting(aPod(), claim))
-		d, note := k.demandOn(node, aDemand(t, "class", "writes"), volumes, false)
+		d, note := demandOn(k, node, aDemand(t, "class", "writes"), volumes, false)
 		return d.Drive, note
 	}
 	for _, c := range [][3]string{{"data", "", "sata"}, {"data", "nvme: {paths: /mnt/disks/1234}", "nvme"},
@@ -314,8 +320,113 @@ func TestScratchSpaceIsOnTheKubeletsDrive(t *testing.T) {
 			t.Fatal(err)
 		}
 		volumes, _ := claims.Of(pod)
-		if at, _ := k.demandOn(node, d, volumes, false); at.Drive != c.want {
+		if at, _ := demandOn(k, node, d, volumes, false); at.Drive != c.want {
 			t.Errorf("claims %v and %d other volumes: it counts on %q, not on %s", c.claims, len(c.more), at.Drive, c.want)
+		}
+	}
+}
+
+// A claim of a class on several drives counts on the one with most room until it is bound, and nodes score by that.
+func TestClassOnSeveralDrives(t *testing.T) {
+	const drives = "nvme: {storage-classes: [local], paths: /mnt/nvme}\nsata: {storage-classes: [local], paths: /mnt/sata}"
+	k, node := withDrivesFile(t, drives), &corev1.Node{}
+	claims := theClaims(t, aClaim("new", "local", ""), aClaim("bound", "local", "bound"),
+		aVolume("bound", "local", aLocal("/mnt/sata/1")))
+	k.Host.Drives[1].Is = k.Host.Drives[0].Is // so that what stands there decides
+	judged := func(claim, annotated string, there Standing, limits ...string) Verdict {
+		pod := mounting(aPod(append(limits, "class", "writes", "drive", annotated)...), claim)
+		d, err := DemandOf(pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		volumes, _ := claims.Of(pod)
+		return k.JudgeOn(node, there, d, volumes)
+	}
+	onNode := func(names ...string) Standing {
+		var pods []*corev1.Pod
+		for _, claim := range names {
+			pods = append(pods, mounting(aPod("class", "writes"), claim))
+		}
+		return OnNode(node, k, slices.Values(pods), claims, all)
+	}
+	empty, halfFull := onNode(), onNode("bound", "bound", "bound")
+	if v := judged("new", "", halfFull); v.Drive != "nvme" || v.Note != "" {
+		t.Errorf("beside three on sata it counts on %q: %+v", v.Drive, v)
+	}
+	if v := judged("bound", "", empty); v.Drive != "sata" {
+		t.Errorf("bound, it counts on %q", v.Drive)
+	}
+	if v := judged("new", "sata", halfFull); v.Drive != "sata" {
+		t.Errorf("its annotation chooses, and it counts on %q", v.Drive)
+	}
+	// Nodes score by the drive that it would have: one with room on another is better than one that is full.
+	if room, full := judged("new", "", halfFull), judged("bound", "", halfFull); !(room.Gain > full.Gain) {
+		t.Errorf("%+v and %+v", room, full)
+	}
+	// Of those that are not bound yet, each counts where the next has most room: in turn.
+	counts := map[string]int{}
+	four := onNode("new", "new", "new", "new")
+	for _, d := range four.demands {
+		counts[d.Drive]++
+	}
+	if counts["nvme"] != 2 || counts["sata"] != 2 || four.Settled {
+		t.Errorf("%v, settled %t", counts, four.Settled)
+	}
+	if again := onNode("new", "new", "new", "new"); again.key != four.key {
+		t.Error("the same pods are on other drives the second time")
+	}
+	// A drive on which a limit would break is no room, although more is gained there.
+	k = withDrivesFile(t, drives)
+	k.Host.Drives[1].Is.Write.IOPS /= 100
+	limit := two(0.95*k.Judge(Standing{}, aDemand(t, "class", "writes", "drive", "nvme")).Rate) + "/s"
+	beside := Stand([]*Demand{aDemand(t, "class", "writes", "drive", "nvme", "least-throughput", limit)})
+	nvme, sata := k.Judge(beside, aDemand(t, "class", "writes", "drive", "nvme")), judged("new", "sata", beside)
+	if v := judged("new", "", beside); v.Drive != "sata" || v.Broken != "" || nvme.Broken == "" || sata.Gain > nvme.Gain {
+		t.Errorf("it counts on %q: %+v, on nvme %+v", v.Drive, v, nvme)
+	}
+}
+
+// Volumes of the network are on none of a node's drives: these keep their room, and nobody knows what the pod does.
+func TestNetworkStorage(t *testing.T) {
+	k := withDrivesFile(t, someDrives+"\nnone: {storage-classes: [ceph], paths: [/mnt/nfs]}")
+	node := aNode()
+	node.Annotations = map[string]string{DrivesAnnotation: "sata: {paths: /var/lib/kubelet}"}
+	claims := theClaims(t, aClaim("db", "ceph", ""), aClaim("bound", "", "bound"), aVolume("bound", "ceph",
+		aCSI("rbd.csi.ceph.com")), aClaim("slow", "local-slow", ""))
+	d := aDemand(t, "class", "writes", "drive", "nvme", "least-throughput", "1/s")
+	scratch := corev1.Volume{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+	nfs := corev1.Volume{Name: "nfs", VolumeSource: corev1.VolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: "/mnt/nfs/x"}}}
+	with := func(claim string, more ...corev1.Volume) *corev1.Pod {
+		pod := mounting(aPod("class", "writes"), claim)
+		pod.UID, pod.Spec.Volumes = "p", append(pod.Spec.Volumes, more...)
+		return pod
+	}
+	for _, pod := range []*corev1.Pod{with("db"), with("bound"), with("db", scratch), with("bound", nfs)} {
+		volumes, _ := claims.Of(pod)
+		v := k.JudgeOn(node, Standing{}, d, volumes)
+		if v.Unknown == "" || !v.Always || v.Broken != "" || v.Drive != "" || !k.OffDrives(node, d, volumes) {
+			t.Errorf("%v: %+v", pod.Spec.Volumes, v)
+		}
+		busy := OnNode(node, k, slices.Values(slices.Repeat([]*corev1.Pod{pod}, 6)), claims, all)
+		if free := OnNode(node, k, slices.Values([]*corev1.Pod(nil)), claims, all); busy.key != free.key {
+			t.Errorf("%v takes room on drives", pod.Spec.Volumes)
+		}
+	}
+	volumes, _ := claims.Of(with("db"))
+	// What else a pod has on a drive, it has there.
+	if on, _ := demandOn(k, node, d, append(volumes, Volume{name: "slow", on: []basis{{classesKey, "local-slow"}}}),
+		false); on.Drive != "sata" {
+		t.Errorf("%+v", on)
+	}
+	if at, known := k.DriveOn(node, d, volumes); known || at != 0 || k.DriveOfPath(node, "/mnt/nfs/x") != "" {
+		t.Errorf("a plan has it on drive %d", at)
+	}
+	// It may not be both, and no drive may be it.
+	for _, wrong := range []string{"nvme: {storage-classes: x}\nnone: {storage-classes: x}",
+		"none: {paths: /mnt}\nsata: {paths: /mnt}", "sata: {storage-classes: [x, x]}", "none: {drive: x}"} {
+		if _, err := parseBases(wrong, drivesKey, k.Host.Drives); err == nil {
+			t.Errorf("%s is taken", wrong)
 		}
 	}
 }

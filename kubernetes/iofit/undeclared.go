@@ -97,13 +97,10 @@ func (k *Kind) add(to driveRates, node *corev1.Node, rates Rates, volumes []Volu
 	known, _ := k.basesOf(node)
 	on := map[int]bool{}
 	for _, v := range volumes {
-		drive := known.drive(v.on)
-		at := slices.IndexFunc(k.Host.Drives, func(h model.HostDrive) bool { return h.Name == drive })
-		if at < 0 && len(known) == 0 {
-			at = 0
-		}
-		if at >= 0 {
-			on[at] = true
+		for i, h := range k.Host.Drives {
+			if slices.Contains(known.drives(v.on), h.Name) || i == 0 && len(known) == 0 {
+				on[i] = true
+			}
 		}
 	}
 	for at := range on {

@@ -239,6 +239,8 @@ func Of(state *State, kinds map[string]*iofit.Kind, rules func(*State) (Rules, e
 			why = fmt.Sprintf("no model knows a class %q", d.Class)
 		case p.Spec.NodeName != "" && byName[p.Spec.NodeName] == nil:
 			why = "its node plays no part"
+		case c.offDrives(p, d, byName):
+			why = "its volumes are on none of its node's drives"
 		}
 		if why != "" {
 			left.add(why, name)
@@ -261,6 +263,19 @@ func Of(state *State, kinds map[string]*iofit.Kind, rules func(*State) (Rules, e
 			"a class that is known%s", len(c.able), len(c.members), strings.Join(append([]string{""}, c.Left...), "\n  "))
 	}
 	return c, c.fill()
+}
+
+// offDrives reports whether a pod's volumes are on none of the drives of its node, or of the first where it has none.
+func (c *Cluster) offDrives(p *corev1.Pod, d *iofit.Demand, byName map[string]*corev1.Node) bool {
+	node := byName[p.Spec.NodeName]
+	if node == nil && len(c.able) > 0 {
+		node = c.able[0]
+	}
+	if node == nil {
+		return false
+	}
+	volumes, _ := c.state.Claims.Of(p)
+	return c.kinds[iofit.KindOf(node)].OffDrives(node, d, volumes)
 }
 
 // hasEnded reports whether a pod has ended, or is about to.
