@@ -396,3 +396,28 @@ func TestRefusedMoves(t *testing.T) {
 		t.Errorf("%+v: %d are refused", plan.Moves.Steps, refused)
 	}
 }
+
+// A pod with all volumes on storage of the network is in no plan of drives, and is named.
+func TestPodsOffDrives(t *testing.T) {
+	kinds := kindsOf(t, map[string]string{"fast": `{cpus: 8, memory: 8GiB, drives: {nvme: fast}}`})
+	shares := func(n *corev1.Node) {
+		n.Annotations = map[string]string{iofit.DrivesAnnotation: `{none: {paths: /mnt/nfs}, nvme: {paths: /mnt/nvme}}`}
+	}
+	nodes := []corev1.Node{node("n1", "fast", shares), node("n2", "fast", shares)}
+	at := func(path string) corev1.PersistentVolumeSource {
+		return corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}
+	}
+	more := append(bound("net", at("/mnt/nfs/1"), ""), bound("disk", at("/mnt/nvme/1"), "")...)
+	pods := []corev1.Pod{claiming(pod("net", "net", "n1", "class", "reads"), "net"),
+		claiming(pod("new", "new", "", "class", "reads"), "net"),
+		claiming(pod("disk", "disk", "n1", "class", "reads"), "disk")}
+	c, err := planned(t, nodes, pods, kinds, allow, false, more...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := strings.Join(c.Left, "\n")
+	if !strings.Contains(left, "pod shop/net") || !strings.Contains(left, "pod shop/new") ||
+		!strings.Contains(left, "none of its node's drives") || strings.Contains(left, "disk") || len(c.pods) != 1 {
+		t.Errorf("%s; %d groups are planned", left, len(c.pods))
+	}
+}
