@@ -130,6 +130,7 @@ internal/report/x.go         |import _ "plimsoll/internal/state/activeruns"     
 internal/trial/x.go          |import _ "plimsoll/cmd/plimsoll"            |imported by none
 internal/stack/x.go          |import _ "plimsoll/internal/testkit/hosttest"       |belongs to tests
 internal/stack/x.go          |import _ "plimsoll/internal/testkit/soak"           |belongs to tests
+internal/stack/x.go          |import _ "plimsoll/internal/testkit/disturbance"    |belongs to tests
 internal/stack/x.go          |import "golang.org/x/sys/unix"; var F = unix.Unmount        |an undo lives in the Undo method
 internal/stack/container/x.go      |import "syscall"; var F = syscall.Unmount                   |an undo lives in the Undo method
 internal/trial/x.go          |import u "golang.org/x/sys/unix"; var F = u.LOOP_CLR_FD     |an undo lives in the Undo method

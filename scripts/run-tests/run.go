@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"plimsoll/internal/testkit/disturbance"
 )
 
 // suite is a command, and a row of the table.
@@ -23,6 +25,7 @@ type suite struct {
 
 	goTests bool // it prints what go test -json does
 	verbose bool // each of its Go tests is shown as it ends, and not only each package
+	alone   bool // it waits until nothing on the host disturbs it
 	byName  bool // it runs only where it is named: make test does without it, or does the same and more
 }
 
@@ -101,6 +104,10 @@ func (s suite) run(out *lines) (o outcome) {
 		o.took = time.Since(began)
 		out.print(s.name, "=== "+o.verdict()+" in "+o.took.Round(time.Second).String())
 	}()
+	if s.alone {
+		disturbance.Wait(func() (disturbance.Processes, error) { return disturbance.Look("/proc", os.Getpid(), "") },
+			disturbance.Patience, func(text string) { out.print(s.name, "=== "+text) })
+	}
 	argv, report := s.argv, ""
 	if s.goTests {
 		argv, report = s.underGotestsum()
@@ -214,14 +221,22 @@ func readJUnit(path string) (t tests) {
 	return t
 }
 
-// why returns what a failed test printed last, a line each, indented: the whole of it stands far above the table.
+// why returns what disturbed a failed test, and what it printed last, a line each, indented: the whole of it stands far
+// above the table.
 func why(output string) (text string) {
 	const limit = 12
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	for _, line := range lines[max(0, len(lines)-limit):] {
-		if line = strings.TrimSpace(line); line != "" {
-			text += "\n        " + line
+	var first, last []string
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.Contains(line, disturbance.Mark):
+			first = append(first, line)
+		case line != "":
+			last = append(last, line)
 		}
+	}
+	for _, line := range slices.Concat(first, last[max(0, len(last)-limit):]) {
+		text += "\n        " + line
 	}
 	return text
 }

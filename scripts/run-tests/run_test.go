@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"plimsoll/internal/testkit/disturbance"
 )
 
 // What a CI log shows of suites that pass, fail, cannot start and test nothing:
@@ -65,6 +67,29 @@ func TestSuites(t *testing.T) {
 }
 
 var times = regexp.MustCompile(`\b[0-9.]+(:[0-9]{2}|(m[0-9]+)?s)\b`)
+
+// What disturbed a failed test stands first, however much the test printed.
+func TestWhyATestFailed(t *testing.T) {
+	output := "    a_test.go:1: " + disturbance.Mark + "fio (pid 2)\n" + strings.Repeat("    noise\n\n", 100) +
+		"--- FAIL: TestX\n"
+	lines := strings.Split(strings.TrimPrefix(why(output), "\n"), "\n")
+	if len(lines) != 13 || !strings.HasSuffix(lines[0], disturbance.Mark+"fio (pid 2)") ||
+		strings.TrimSpace(lines[12]) != "--- FAIL: TestX" {
+		t.Errorf("%q", lines)
+	}
+	if got := why("\n"); got != "" {
+		t.Errorf("of nothing: %q", got)
+	}
+}
+
+// Tests that measure wait for a quiet host, and no other suite does.
+func TestMeasuresRunsAlone(t *testing.T) {
+	for _, s := range flat(suites()) {
+		if s.alone != (s.name == "measures") {
+			t.Errorf("%s waits for a quiet host: %t", s.name, s.alone)
+		}
+	}
+}
 
 func TestChoose(t *testing.T) {
 	names := func(chosen []stage) (all []string) {

@@ -37,7 +37,7 @@ func suites() []stage {
 			},
 		},
 		{{{name: "measures", purpose: "Go tests that measure, with nothing beside them",
-			argv: goTests("measures"), goTests: true}}},
+			argv: goTests("measures"), goTests: true, alone: true}}},
 		{
 			{{name: "lab", purpose: "tests in virtual machines", argv: []string{"scripts/lab-test.sh", "-json"}, goTests: true,
 				verbose: true}},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/testkit/disturbance"
 	"plimsoll/internal/testkit/soak"
 )
 
@@ -78,10 +80,50 @@ func lockFile() string { return filepath.Join(os.TempDir(), "plimsoll-hosttest.l
 // only while nothing else runs, of this house or not: it compares rates, latencies or
 // times, or counts what others do to the host too. A test says so directly in its own
 // body, where scripts/run-tests finds it: these tests run first, and nothing beside
-// them. Those that use Exclusive or Alone run beside the other suites.
+// them. Those that use Exclusive or Alone run beside the other suites. A test that fails
+// logs which processes disturbed it.
 func Measures(t testing.TB) {
 	t.Helper()
 	Exclusive(t)
+	watched := watchDisturbances(func() (disturbance.Processes, error) {
+		return disturbance.Look("/proc", os.Getpid(), ownerVariable+"="+os.Getenv(ownerVariable))
+	})
+	t.Cleanup(func() {
+		met := watched()
+		if t.Failed() && len(met) > 0 {
+			t.Log(disturbance.Mark + met.Text())
+		}
+	})
+}
+
+// watchDisturbances looks now, from time to time, and when the caller ends it. The end returns all processes that were
+// found.
+func watchDisturbances(look func() (disturbance.Processes, error)) (end func() disturbance.Processes) {
+	met := disturbance.Processes{}
+	add := func() {
+		found, _ := look() // a look that fails adds nothing
+		maps.Copy(met, found)
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	add()
+	go func() {
+		defer close(stopped)
+		const pause = 5 * time.Second // a look reads two small files of each process
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(pause):
+				add()
+			}
+		}
+	}()
+	return func() disturbance.Processes {
+		close(stop)
+		<-stopped
+		add()
+		return met
+	}
 }
 
 // Soak skips a test that takes long by nature, unless make soak runs it. A shorter one

@@ -3,6 +3,7 @@ package hosttest
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,10 +11,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/testkit/disturbance"
 	"plimsoll/internal/testkit/soak"
 )
 
@@ -43,6 +46,25 @@ func TestMeasuresAndSoak(t *testing.T) {
 			t.Errorf("with %s=%q, it is skipped: %t", soak.Variable, asked, skipped)
 		}
 	}
+}
+
+// Processes that begin and end while a test measures are found.
+func TestDisturbancesOfATestAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		end := watchDisturbances(func() (disturbance.Processes, error) {
+			second := int(time.Since(began) / time.Second)
+			if second == 10 {
+				return nil, os.ErrPermission
+			}
+			return disturbance.Processes{second: "fio"}, nil
+		})
+		time.Sleep(17 * time.Second)
+		want := disturbance.Processes{0: "fio", 5: "fio", 15: "fio", 17: "fio"}
+		if met := end(); !maps.Equal(met, want) {
+			t.Errorf("%v, want %v", met, want)
+		}
+	})
 }
 
 // A test that mounts without the host's lock, or mounts of its own, changes the host
