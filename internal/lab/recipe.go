@@ -48,6 +48,9 @@ func DefaultRecipe() Recipe {
 // fileSystemPackages are those of the file systems that stacks can have.
 func fileSystemPackages() (packages []string) {
 	for _, f := range stack.FileSystems() {
+		if f.External {
+			continue // its module needs the headers of the kernel and a compiler
+		}
 		packages = append(packages, f.Package)
 	}
 	return packages

@@ -57,4 +57,13 @@ type DeviceCounter struct {
 	WriteBytes uint64  `json:"write_bytes"`
 	Flushes    uint64  `json:"flushes,omitempty"` // of its write cache; 0 also where the kernel counts none (before 5.5)
 	PerIO      float64 `json:"per_io"`            // (reads + writes) per I/O that fio issued
+	ARC        *ARC    `json:"arc,omitempty"`     // of ZFS above the device; absent without ZFS
+}
+
+// ARC counts what the cache of ZFS did during a trial.
+type ARC struct {
+	Hits         uint64 `json:"hits"`          // blocks of files that were in memory, of all pools of the host
+	Misses       uint64 `json:"misses"`        // blocks that were not, or were being read, of all pools
+	DirectReads  uint64 `json:"direct_reads"`  // of the pool, past the cache; 0 before OpenZFS 2.3
+	DirectWrites uint64 `json:"direct_writes"` // of the pool, past the cache; 0 before OpenZFS 2.3
 }

@@ -313,7 +313,8 @@ type Device struct {
 	// how many devices are above it; those at the same depth are side by side, as the members of a stripe are
 	Depth int `json:"depth,omitempty"`
 
-	Buffered bool `json:"buffered,omitempty"` // a loop device that reads and writes its file through the page cache
+	Buffered bool   `json:"buffered,omitempty"` // a loop device that reads and writes its file through the page cache
+	Pool     string `json:"pool,omitempty"`     // ZFS pool on the device, with its cache in memory, the ARC, above
 }
 
 // Workload describes a load.

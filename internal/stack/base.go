@@ -39,6 +39,7 @@ type Base struct {
 	dir       string   // mounted directory, on the host
 	golden    string   // directory of data that is copied to places; "" until it is made
 	elsewhere bool     // another party started the server that is measured
+	pooled    string   // ZFS pool of its dataset; "" for none
 	pool      *pool    // from which a storage driver makes thin devices; nil for none
 	flush     []string
 	ready     []func() error // before each trial, in this order
@@ -141,12 +142,15 @@ func (b *build) fact(name, value string) {
 // finish fills in what follows from the layers.
 func (b *build) finish() error {
 	path := b.base.dir
-	if path == "" {
+	if path == "" || b.base.pooled != "" { // the mount of a dataset names no device
 		path = b.base.block
 	}
 	devices, err := blockdev.Chain(b.env.Host.Roots, path)
 	if err != nil {
 		return fmt.Errorf("find the devices under %s: %w", path, err)
+	}
+	if b.base.pooled != "" {
+		devices[0].Pool = b.base.pooled
 	}
 	b.base.Devices, b.base.Disks = devices, b.base.disks(devices)
 	b.base.Facts = append(b.base.Facts, schedulers(devices, nil)...)

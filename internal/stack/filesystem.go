@@ -27,6 +27,8 @@ type filesystem struct {
 	pkg      string                             // Debian package of its mkfs
 	kernel   string                             // the kernel's option: "XFS_FS"
 	direct   bool                               // loop devices over its files do direct I/O
+	program  string                             // that makes one; "" for mkfs.NAME
+	external bool                               // no part of Linux: module and programs are another project's
 	mkfs     func(uuid, device string) []string // command line without the user's options, device last
 	minBytes int64                              // smallest device for which mkfs makes one; 0 for any
 	options  []line.OptionDef                   // besides mkfs= and mount=
@@ -43,10 +45,16 @@ type filesystem struct {
 func FileSystems() (all []hostinfo.FileSystem) {
 	for _, k := range table {
 		if f := k.fileSystem; f != nil {
-			all = append(all, hostinfo.FileSystem{Name: f.name, Package: f.pkg, KernelOption: f.kernel, DirectIO: f.direct})
+			all = append(all, f.known())
 		}
 	}
 	return all
+}
+
+// known returns the file system as the doctor looks for it.
+func (f filesystem) known() hostinfo.FileSystem {
+	return hostinfo.FileSystem{Name: f.name, Package: f.pkg, KernelOption: f.kernel, DirectIO: f.direct,
+		Program: f.program, External: f.external}
 }
 
 // anyMount are mount options of every file system (mount(8)). No option of

@@ -32,7 +32,7 @@ var table = func() []*layer {
 	layers := []*layer{
 		loopSource, deviceSource, byIDSource, serialSource, uuidSource, nguidSource, nvmeofSource, dirSource, tmpfsSource,
 		elsewhereSource,
-		ext4, xfs, btrfs,
+		ext4, xfs, btrfs, zfs,
 		scheduler, costModel, lvmStripe, raid0,
 		loopLVM, directLVM,
 		volume, overlayfs, deviceMapper, deviceMapperOnPool,

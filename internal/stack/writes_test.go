@@ -33,6 +33,7 @@ func TestWritesNamesEveryPlace(t *testing.T) {
 		{"/dev/nvme0n1 > scheduler:kyber > xfs > overlay2", []string{"/dev/nvme0n1"}, []string{
 			"/sys/block/nvme0n1/queue/scheduler", "/state/work-run/s", "/state/work-run/s/docker", "/run/plimsoll/run-…", "/run/containerd, unless it is there", "/run/docker, unless it is there",
 		}},
+		{"/dev/nvme0n1 > zfs(recordsize=16KiB)", []string{"/dev/nvme0n1"}, []string{"/state/work-run/s"}},
 		{"/dev/nvme0n1 + serial:S1 > lvm-stripe", []string{"/dev/nvme0n1", "serial:S1"}, []string{"/state/work-run/s-lvm", "/dev/mapper/plimsoll--run--…-stripe"}},
 		{"/dev/sdb > thin(direct-lvm) > devicemapper", []string{"/dev/sdb"}, []string{
 			"/state/work-run/s-lvm", "/dev/mapper/plimsoll--run--…-pool", "/state/work-run/s-engine", "/run/plimsoll/run-…", "/run/containerd, unless it is there", "/run/docker, unless it is there",

@@ -124,6 +124,7 @@ var acceptable = map[string]string{
 	"mkfs":          `{"Device":"/dev/loop0","Type":"ext4","UUID":"11111111-2222-3333-4444-555555555555"}`,
 	"array":         `{"Name":"plimsoll-x","UUID":"11111111-2222-3333-4444-555555555555","Members":[{"Device":"/dev/sda","UUID":"11111111-2222-3333-4444-555555555555"}]}`,
 	"volumegroup":   `{"Name":"plimsoll-x","Members":[{"Device":"/dev/sda","UUID":"abcdef-abcd-abcd-abcd-abcd-abcd-abcdef"}]}`,
+	"zpool":         `{"Name":"plimsoll-x","Device":"/dev/loop0"}`,
 	"logicalvolume": `{"Group":"plimsoll-x","Name":"stripe"}`,
 	"module":        `{"Name":"nvme-tcp","Adds":["nvme_tcp"]}`,
 	"iocost":        `{"Path":"/sys/fs/cgroup/io.cost.qos","Device":"8:0","Settings":"enable=1 ctrl=auto","Was":""}`,
@@ -309,6 +310,9 @@ func checkPaths(t *testing.T, c journal.Change, state, out string) {
 		ofTarget(text("Path"))
 		ofTarget(text("Target"))
 	case "mkfs":
+		onDevice(text("Device"))
+	case "zpool":
+		named(text("Name"))
 		onDevice(text("Device"))
 	case "array":
 		named(text("Name"))

@@ -53,6 +53,7 @@ func TestNamesOfKindsStay(t *testing.T) {
 		"applied", "array", "cgroup", "configdir", "configlink", "container", "controller", "dir", "drivemove", "engine",
 		"file", "iocost", "logicalvolume", "loop",
 		"mkfs", "module", "mount", "presence", "process", "setting", "thinpool", "volumegroup",
+		"zpool",
 	} {
 		if !slices.Contains(names, name) {
 			t.Errorf("the kind %q is gone", name)

@@ -264,6 +264,12 @@ func ReadCounters(roots hostfs.Roots, devices []result.Device) (Counters, error)
 			return nil, fmt.Errorf("I/O counters of %s: %w", d.Name, err)
 		}
 		c.Device = d
+		if d.Pool != "" {
+			c.ARC, err = readARC(roots, d.Pool)
+			if err != nil {
+				return nil, err
+			}
+		}
 		out[i] = c
 	}
 	return out, nil
@@ -302,6 +308,10 @@ func (c Counters) Since(before Counters) Counters {
 			ReadBytes:  c[i].ReadBytes - before[i].ReadBytes,
 			WriteBytes: c[i].WriteBytes - before[i].WriteBytes,
 			Flushes:    c[i].Flushes - before[i].Flushes,
+		}
+		if now, then := c[i].ARC, before[i].ARC; now != nil && then != nil {
+			out[i].ARC = &result.ARC{Hits: now.Hits - then.Hits, Misses: now.Misses - then.Misses,
+				DirectReads: now.DirectReads - then.DirectReads, DirectWrites: now.DirectWrites - then.DirectWrites}
 		}
 	}
 	return out

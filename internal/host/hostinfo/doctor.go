@@ -173,6 +173,9 @@ func quick(fileSystems []FileSystem, rights, fio, loops, files, docker, drivers,
 	var names []string
 	var lacking []Item
 	for _, f := range fileSystems {
+		if f.External {
+			continue // quick uses none
+		}
 		names = append(names, f.Name)
 		if i := files.item(f.Name); i.OK != Yes {
 			lacking = append(lacking, i)

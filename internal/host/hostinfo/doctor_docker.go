@@ -205,8 +205,7 @@ func (h *Host) storageDrivers(e engine, k kernel, files Section) Section {
 	zfs := func() Item {
 		i := k.item("zfs", k.module("zfs", "ZFS"), "zfs", "ZFS")
 		if i.OK != Yes {
-			i.Why, i.Remedy = "ZFS is not part of Linux and not installed here",
-				h.installing("zfsutils-linux")+" with the module of this kernel"
+			h.outsideLinux(&i, "zfsutils-linux")
 		} else if path, _ := h.program("zfs"); path == "" {
 			i.OK, i.Value, i.Why, i.Remedy = No, "", "the program zfs is not in PATH", h.installing("zfsutils-linux")
 		}

@@ -17,9 +17,11 @@ import (
 // FileSystem is a file system that stacks can have, as the doctor looks for it.
 type FileSystem struct {
 	Name         string // as mount -t takes it
-	Package      string // Debian's, which has mkfs.Name
+	Package      string // Debian's, which has the program
 	KernelOption string // "XFS_FS"
 	DirectIO     bool   // loop devices over its files do direct I/O
+	Program      string // that makes one; "" for mkfs.Name
+	External     bool   // no part of Linux: no host is expected to have it
 }
 
 // fileSystems reports the file systems that stacks can use: both the kernel and mkfs must support them.
@@ -32,19 +34,34 @@ func (h *Host) fileSystems(k kernel, all []FileSystem) Section {
 	return s
 }
 
+// FileSystem returns the doctor's item for a file system.
+func (h *Host) FileSystem(f FileSystem) Item { return h.fileSystem(f, h.kernel()) }
+
 func (h *Host) fileSystem(f FileSystem, k kernel) Item {
 	i := k.item(f.Name, k.filesystem(f.Name, f.KernelOption), f.Name, f.KernelOption)
-	path, inPath := h.program("mkfs." + f.Name)
+	program := f.Program
+	if program == "" {
+		program = "mkfs." + f.Name
+	}
+	path, inPath := h.program(program)
 	switch {
+	case i.OK != Yes && f.External:
+		h.outsideLinux(&i, f.Package)
 	case i.OK != Yes:
 	case path == "":
-		i.OK, i.Value, i.Why, i.Remedy = No, "", "there is no mkfs."+f.Name+" in PATH", h.installing(f.Package)
+		i.OK, i.Value, i.Why, i.Remedy = No, "", "there is no "+program+" in PATH", h.installing(f.Package)
 	case !inPath:
 		h.outsidePath(&i, path)
 	default:
 		i.Value += ", " + path
 	}
 	return i
+}
+
+// outsideLinux says why a kernel lacks what is not part of Linux.
+func (h *Host) outsideLinux(i *Item, pkg string) {
+	i.Why = strings.ToUpper(i.Name) + " is not part of Linux and not installed here"
+	i.Remedy = h.installing(pkg) + " with the module of this kernel"
 }
 
 // keepDoubleWrites is advice where no write is promised to be atomic.

@@ -283,5 +283,6 @@ func tellQuick(out *strings.Builder, q Quick) {
 }
 
 // someFileSystems are those that the hosts of stories are examined for.
-var someFileSystems = []FileSystem{{"ext4", "e2fsprogs", "EXT4_FS", true}, {"xfs", "xfsprogs", "XFS_FS", true},
-	{"btrfs", "btrfs-progs", "BTRFS_FS", true}}
+var someFileSystems = []FileSystem{{Name: "ext4", Package: "e2fsprogs", KernelOption: "EXT4_FS", DirectIO: true},
+	{Name: "xfs", Package: "xfsprogs", KernelOption: "XFS_FS", DirectIO: true},
+	{Name: "btrfs", Package: "btrfs-progs", KernelOption: "BTRFS_FS", DirectIO: true}}

@@ -81,6 +81,10 @@ func Judge(m result.Measurement, counted []result.DeviceCounter, measured float6
 			h.Source = result.SourceMemory
 		}
 	}
+	if answers := cacheOfZFS(counted, m, measured); answers != "" {
+		h.Source = result.SourceMemory
+		facts = append(facts, answers)
+	}
 	if cache := answersWrites(counted, m.Operation(result.Write).Count); cache != "" {
 		h.Source = result.SourceMemory
 		facts = append(facts, cache+" has no direct I/O: a write is complete once it is in the page cache, and is "+
@@ -135,6 +139,29 @@ func answersWrites(c []result.DeviceCounter, writes uint64) string {
 		}
 	}
 	return ""
+}
+
+// cacheOfZFS says what the cache of ZFS, the ARC, answered; "" for nothing, and without ZFS. Devices cannot show it: a
+// record that is read for one I/O holds the data of many, so that bytes are no measure. The cache counts for all pools
+// of the host: another's hits can only add to the doubt.
+func cacheOfZFS(counted []result.DeviceCounter, m result.Measurement, measured float64) string {
+	i := slices.IndexFunc(counted, func(c result.DeviceCounter) bool { return c.ARC != nil })
+	if i < 0 {
+		return ""
+	}
+	a, flushes := counted[i].ARC, float64(counted[i].Flushes)
+	reads, writes := float64(m.Operation(result.Read).Count), float64(m.Operation(result.Write).Count)
+	hits, served := float64(a.Hits)*measured, float64(a.Misses+a.DirectReads)*measured
+	var answers []string
+	if reads > 0 && (hits > (1-servedShare)*reads || served < servedShare*reads) {
+		answers = append(answers, fmt.Sprintf("the ARC of ZFS, which is in memory, had %d blocks and lacked %d; %d reads "+
+			"were direct", a.Hits, a.Misses, a.DirectReads))
+	}
+	if writes > 0 && float64(a.DirectWrites)*measured < servedShare*writes && flushes*measured < flushedShare*writes {
+		answers = append(answers, fmt.Sprintf("%d writes were direct: of ZFS, any other that is not flushed is complete once "+
+			"it is in memory", a.DirectWrites))
+	}
+	return strings.Join(answers, "; ")
 }
 
 // reachBottom reports whether a device at the end of the chain holds the bytes.

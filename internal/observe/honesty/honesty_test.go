@@ -170,6 +170,53 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// withARC puts ZFS above the first device.
+func withARC(c []result.DeviceCounter, a result.ARC) []result.DeviceCounter {
+	c[0].ARC = &a
+	return c
+}
+
+// Records of 128 KiB that are read for I/Os of 4 KiB make more bytes than fio asked for: the ARC's own counters say
+// what was in memory.
+func TestCacheOfZFS(t *testing.T) {
+	const record = 128 << 10
+	reads := result.Measurement{Operations: result.ReadsWrites(result.Operation{Count: 10_000, Bytes: 10_000 * 4096},
+		result.Operation{})}
+	writes := result.Measurement{Operations: result.ReadsWrites(result.Operation{},
+		result.Operation{Count: 10_000, Bytes: 10_000 * 4096})}
+	disk := func(reads, writes, flushes uint64) []result.DeviceCounter {
+		c := chain(counter{"nvme0n1", "bottom", reads, writes, record})
+		c[0].Flushes = flushes
+		return c
+	}
+	for _, test := range []struct {
+		name     string
+		m        result.Measurement
+		counted  []result.DeviceCounter
+		measured float64
+		source   result.Source
+	}{
+		{"half of the reads in memory", reads, withARC(disk(5_000, 0, 0), result.ARC{Hits: 5_000, Misses: 5_000}), 1,
+			result.SourceMemory},
+		{"none in memory", reads, withARC(disk(10_000, 0, 0), result.ARC{Hits: 20, Misses: 10_000}), 1, result.SourceDevice},
+		{"answered above the ARC, which counts none", reads, withARC(disk(2_000, 0, 0), result.ARC{Misses: 2_000}), 1,
+			result.SourceMemory},
+		{"direct", reads, withARC(disk(10_000, 0, 0), result.ARC{DirectReads: 10_000}), 1, result.SourceDevice},
+		{"a ramp as long as the run", reads, withARC(disk(10_000, 0, 0), result.ARC{Misses: 10_000}), 0.5,
+			result.SourceMemory},
+		{"the same, all from the device", reads, withARC(disk(20_000, 0, 0), result.ARC{Misses: 20_000}), 0.5,
+			result.SourceDevice},
+		{"writes that were written later", writes, withARC(disk(0, 10_000, 3), result.ARC{}), 1, result.SourceMemory},
+		{"writes that were flushed", writes, withARC(disk(0, 10_000, 400), result.ARC{}), 1, result.SourceDevice},
+		{"direct writes", writes, withARC(disk(0, 10_000, 3), result.ARC{DirectWrites: 10_000}), 1, result.SourceDevice},
+	} {
+		h := Judge(test.m, test.counted, test.measured)
+		if h.Source != test.source || (h.Source == result.SourceMemory) != strings.Contains(h.Reason, "memory") {
+			t.Errorf("%s: got %s, because %s", test.name, h.Source, h.Reason)
+		}
+	}
+}
+
 // A server's operations are not held against the device: only told beside them.
 func TestBehind(t *testing.T) {
 	m := result.Measurement{Operations: []result.Operation{{Name: "read", Count: 9_000}, {Name: "update", Count: 1_000}}}
