@@ -127,7 +127,7 @@ insert "$(table internal/stack '\[\]\*layer\{$')" '\[\]\*layer\{$' '		toy,'
 added layer
 
 cp "$toys/filesystem.go" internal/stack/fs_toyfs.go
-insert "$(table internal/stack '^	+ext4, xfs, btrfs,$')" '^	+ext4, xfs, btrfs,$' '		toyFS,'
+insert "$(table internal/stack '^	+ext4, xfs, btrfs, zfs,$')" '^	+ext4, xfs, btrfs, zfs,$' '		toyFS,'
 added 'file system'
 
 cp "$toys/sampler.go" internal/observe/host_toy.go

@@ -240,7 +240,7 @@ func (c *poolChange) destroy(ctx context.Context) error {
 	}
 	disk := kernelName(c.Device)
 	for _, d := range devices {
-		if name := kernelName(d); name != disk && !slices.Contains(firstPartition(disk), name) {
+		if !deviceIsOn(kernelName(d), disk) {
 			return fmt.Errorf("pool %s stands on %s, which this run did not give it: look whose it is (zpool status %s), "+
 				"and destroy or rename it by hand", c.Name, d, c.Name)
 		}
@@ -255,6 +255,12 @@ func (c *poolChange) destroy(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// deviceIsOn reports whether a device is the disk, its first partition, or one that device mapper made of the disk.
+func deviceIsOn(name, disk string) bool {
+	_, err := os.Stat(filepath.Join("/sys/class/block", name, "slaves", disk))
+	return name == disk || slices.Contains(firstPartition(disk), name) || err == nil
 }
 
 // firstPartition returns the names that the kernel may give to the first partition of a disk.

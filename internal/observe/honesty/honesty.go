@@ -158,8 +158,8 @@ func cacheOfZFS(counted []result.DeviceCounter, m result.Measurement, measured f
 			"were direct", a.Hits, a.Misses, a.DirectReads))
 	}
 	if writes > 0 && float64(a.DirectWrites)*measured < servedShare*writes && flushes*measured < flushedShare*writes {
-		answers = append(answers, fmt.Sprintf("%d writes were direct: of ZFS, any other that is not flushed is complete once "+
-			"it is in memory", a.DirectWrites))
+		answers = append(answers, fmt.Sprintf("%d writes were direct: of ZFS, any other that is not flushed is complete "+
+			"once it is in memory", a.DirectWrites))
 	}
 	return strings.Join(answers, "; ")
 }
