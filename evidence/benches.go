@@ -15,6 +15,7 @@ import (
 	"plimsoll/evidence/model"
 	"plimsoll/evidence/overhead"
 	"plimsoll/evidence/plantofact"
+	"plimsoll/evidence/provisioned"
 	"plimsoll/evidence/record"
 	"plimsoll/evidence/stopping"
 	"plimsoll/evidence/study"
@@ -92,6 +93,8 @@ var benches = []bench{
 		run:  overhead.Run},
 	{name: "record", purpose: "each way of recording block requests, on a loop device over memory: reads lost",
 		setup: "demo", root: true, run: record.Run},
+	{name: "provisioned", purpose: "reads under limits of the kernel, and what headroom says of these limits: what waits",
+		setup: "build", root: true, run: provisioned.Run},
 	{name: "trace", purpose: "captures of many shapes, next to blkparse and btt: CPU time and memory", setup: "test",
 		built: true, run: trace.Run},
 	{name: "btt", purpose: "the intervals of captures next to btt's; PLIMSOLL_CAPTURES=DIRECTORY:... has captures of " +

@@ -142,7 +142,7 @@ func Run(args []string) error {
 }
 
 func run(rounds int, slice time.Duration, scheduler string, only []string) (err error) {
-	device, number, remove, err := loop()
+	device, number, remove, err := Loop("record")
 	if err != nil {
 		return err
 	}
@@ -348,9 +348,10 @@ func awaitLoad(device string) error {
 	return errors.New("fio does not read")
 }
 
-// loop makes a loop device over a file in memory.
-func loop() (device, number string, remove func() error, err error) {
-	file := filepath.Join("/dev/shm", fmt.Sprintf("plimsoll-bench-record-%d", os.Getpid()))
+// Loop makes a loop device over a file in memory, and returns its path, MAJ:MIN, and what removes both. The name is of
+// this process alone.
+func Loop(name string) (device, number string, remove func() error, err error) {
+	file := filepath.Join("/dev/shm", fmt.Sprintf("plimsoll-bench-%s-%d", name, os.Getpid()))
 	f, err := os.Create(file)
 	if err != nil {
 		return "", "", nil, err

@@ -509,26 +509,41 @@ func (a *Answer) enough(s *series, subject string, u *Use, total []float32, seed
 	}
 	sorted := slices.Clone(rates)
 	slices.Sort(sorted)
-	for _, q := range EnoughQuantiles {
-		e := Enough{Of: subject, Drive: u.Drive, Resource: u.Resource, Share: q}
-		if subject == u.Drive {
-			e.Drive = ""
-		}
-		if need := math.Ceil(FewestAbove/(1-q) - 1e-6); float64(len(rates)) < need {
-			e.MoreSeconds = (need - float64(len(rates))) * a.IntervalSeconds
-		} else {
-			value := sortedQuantile(sorted, q)
-			e.Value = &value
-			if u.Drive != "" && value > 0 {
-				unit := 1.0
-				if strings.Contains(string(u.Resource), string(Bandwidth)) && requests > 0 {
-					unit = max(512, amount/requests)
-				}
-				r := replay(rates, seconds, value, unit, seed)
-				e.Replay = &r
+	add := func(e Enough, value float64) {
+		e.Value = &value
+		if u.Drive != "" && value > 0 {
+			unit := 1.0
+			if strings.Contains(string(u.Resource), string(Bandwidth)) && requests > 0 {
+				unit = max(512, amount/requests)
 			}
+			r := replay(rates, seconds, value, unit, seed)
+			e.Replay = &r
 		}
 		a.Enough = append(a.Enough, e)
+	}
+	e := Enough{Of: subject, Drive: u.Drive, Resource: u.Resource}
+	if subject == u.Drive {
+		e.Drive = ""
+	}
+	for _, q := range EnoughQuantiles {
+		e.Share = q
+		if need := math.Ceil(FewestAbove/(1-q) - 1e-6); float64(len(rates)) < need {
+			short := e
+			short.MoreSeconds = (need - float64(len(rates))) * a.IntervalSeconds
+			a.Enough = append(a.Enough, short)
+			continue
+		}
+		add(e, sortedQuantile(sorted, q))
+	}
+	if u.Drive != "" && u.Capacity.Source == Given && len(sorted) > 0 {
+		within := 0
+		for _, v := range sorted {
+			if float64(v) <= u.Capacity.Value {
+				within++
+			}
+		}
+		e.Share, e.Given = float64(within)/float64(len(sorted)), true
+		add(e, u.Capacity.Value)
 	}
 }
 

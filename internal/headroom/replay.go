@@ -11,6 +11,8 @@ type Enough struct {
 	Drive    string   `json:"drive,omitempty"`
 	Resource Resource `json:"resource"`
 	Share    float64  `json:"share"` // of intervals
+	// Given reports that Value is the capacity that was given: Share is of the intervals that do not exceed it.
+	Given bool `json:"given,omitempty"`
 	// Value is nil if the recording is too short: by MoreSeconds.
 	Value       *float64 `json:"value"`
 	MoreSeconds float64  `json:"more_seconds,omitempty"`

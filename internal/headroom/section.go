@@ -232,8 +232,12 @@ func (a *Answer) enoughTable() section.Table {
 			continue
 		}
 		quantity := e.Resource.quantity()
+		share := percentText(e.Share)
+		if e.Given {
+			share = units.SignificantPercent(e.Share) + ", given"
+		}
 		row := section.Row{Cells: []section.Cell{section.Text(printable.Line(e.Of)),
-			section.Text(printable.Line(labelOf(e.Drive, e.Resource))), section.Text(percentText(e.Share)),
+			section.Text(printable.Line(labelOf(e.Drive, e.Resource))), section.Text(share),
 			quantity.Cell(*e.Value), {}, {}, {}, {}}}
 		if r := e.Replay; r != nil {
 			row.Cells[4] = section.Text(units.SignificantPercent(r.Delayed))
