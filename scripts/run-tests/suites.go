@@ -12,7 +12,7 @@ type lane []suite
 // Packages of the module kubernetes. Those that are light compile nothing of k8s.io/kubernetes, which takes eight
 // minutes of processor time: make test has them alone. make kube-test has those that need it, and ./nodetest.
 var (
-	kubeLight = []string{"./command", "./evict", "./fleet", "./iofit", "./limits", "./node", "./replan"}
+	kubeLight = []string{"./command", "./evict", "./fleet", "./iofit", "./limits", "./node", "./replan", "./usage"}
 	kubeHeavy = []string{"./cmd/plimsoll-kubernetes", "./scheduler"}
 )
 
