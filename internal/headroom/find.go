@@ -28,7 +28,7 @@ func Find(r *recording.Recording, o Options) (*Answer, error) {
 	s := newSeries(r)
 	a := &Answer{Host: r.Header.Host, Source: r.Header.Source, IntervalSeconds: medianOf(s.seconds),
 		RecordedSeconds: r.Recorded(), Torn: r.Torn, OutOfOrder: r.OutOfOrder, Resets: r.CounterResets(), Binding: -1,
-		Unknown: slices.Clone(r.Header.Unknown)}
+		Unknown: slices.Clone(r.Header.Unknown), times: r.Times}
 	if n := len(r.Times); n > 0 {
 		a.From = r.Times[0].Add(-time.Duration(r.Seconds[0] * float64(time.Second)))
 		a.To = r.Times[n-1]
@@ -414,15 +414,18 @@ func (u *Use) Label() string { return labelOf(u.Drive, u.Resource) }
 
 func labelOf(drive string, resource Resource) string {
 	if drive == "" {
-		return string(resource)
+		return resource.words()
 	}
-	return drive + " " + string(resource)
+	return drive + " " + resource.words()
 }
 
 // limits returns the use of limits in force by the copies of a service: the fullest copy counts.
 func (a *Answer) limits(s *series, subject *service) (uses []LimitUse) {
 	for _, t := range subject.copies {
 		for _, l := range s.recording.Find(t.Key()).Thing.Limits {
+			if a.exceedsHost(l) {
+				continue
+			}
 			u := LimitUse{Of: l.Of, Drive: l.Drive, Value: l.Value}
 			values := s.ofCopy(t, &Use{Drive: l.Drive, Resource: Resource(l.Of)}, mixture{})
 			if len(values) > 0 && a.Quantile > 0 && float64(len(values))*(1-a.Quantile) >= FewestAbove-1e-9 {
@@ -443,6 +446,17 @@ func (a *Answer) limits(s *series, subject *service) (uses []LimitUse) {
 		}
 	}
 	return uses
+}
+
+// exceedsHost reports whether a limit is of as much as the host has, or more, which limits nothing.
+func (a *Answer) exceedsHost(l recording.Limit) bool {
+	switch Resource(l.Of) {
+	case CPU:
+		return a.Host.CPUs > 0 && l.Value >= a.Host.CPUs
+	case Memory:
+		return a.Host.MemoryBytes > 0 && l.Value >= a.Host.MemoryBytes
+	}
+	return false
 }
 
 // addEnough adds which provisioned amounts would have been enough: of the host, and of the service that is asked about.

@@ -103,6 +103,8 @@ type Answer struct {
 
 	Unseen  []string `json:"never_seen,omitempty"`
 	Unknown []string `json:"unknown,omitempty"`
+
+	times []time.Time // at the ends of intervals
 }
 
 // MarshalJSON writes the answer with its kind and schema.

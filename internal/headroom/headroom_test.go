@@ -101,7 +101,7 @@ func TestTheMostSeenIsTheLeast(t *testing.T) {
 		t.Errorf("an idle drive binds: %s", a.Verdict())
 	}
 	if missing := strings.Join(a.More[0].Missing, "; "); !strings.Contains(missing,
-		"nvme0n1 iops: its capacity is unknown") {
+		"nvme0n1 operations: its capacity is unknown") {
 		t.Errorf("left out %q", missing)
 	}
 	for i := range busy {

@@ -14,22 +14,23 @@ import (
 // Sections returns the answer as tables. Names in them are safe for a terminal.
 func (a *Answer) Sections() []*section.Section {
 	main := &section.Section{Title: fmt.Sprintf("Use of resources, in %s of %s", units.Elapsed(a.RecordedSeconds),
-		printable.Line(a.Host.Name)), Tables: []section.Table{a.resources()}, Remarks: a.remarks()}
+		printable.Line(a.Host.Name)), Tables: []section.Table{a.resources()}, Remarks: a.remarks(), Figures: a.figures()}
 	sections := []*section.Section{main}
 	for _, other := range []struct {
 		title, note string
 		table       section.Table
+		heats       []section.Heat
 	}{
-		{"How many more fit", "", a.moreTable()},
-		{"Limits in force", "", a.limitsInForce()},
-		{"What would have been enough", "", a.enoughTable()},
-		{"Containers that peak together", "", a.together()},
-		{"Hours of the day, in UTC", a.ofBinding(), a.shape()},
-		{"Days of the week, in UTC", a.ofBinding(), a.days()},
+		{"How many more fit", "", a.moreTable(), nil},
+		{"Limits in force", "", a.limitsInForce(), nil},
+		{"What would have been enough", "", a.enoughTable(), nil},
+		{"Containers that peak together", "", a.together(), nil},
+		{"Hours of the day, in UTC", a.ofBinding(), a.shape(), nil},
+		{"Days of the week, in UTC", a.ofBinding(), a.days(), a.week()},
 	} {
 		if len(other.table.Rows) > 0 {
 			sections = append(sections, &section.Section{Title: other.title, Note: other.note,
-				Tables: []section.Table{other.table.Known()}})
+				Tables: []section.Table{other.table.Known()}, Heat: other.heats})
 		}
 	}
 	unseen := &section.Section{Title: "Never seen, and not guessed"}

@@ -66,9 +66,11 @@ func (u *Use) subject() string {
 	return "The drive " + u.Drive + " (" + u.Resource.words() + ")"
 }
 
-// words names a resource of a drive.
+// words names a resource.
 func (r Resource) words() string {
 	switch r {
+	case CPU:
+		return "processor time"
 	case Operations:
 		return "operations"
 	case Bandwidth:

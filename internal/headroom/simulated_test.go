@@ -106,22 +106,32 @@ func (h simulatedHost) trueMore(random *rand.Rand, q float64) int {
 func (h simulatedHost) record(random *rand.Rand, seconds int) *recording.Recording {
 	r := recording.New(recording.Header{Host: recording.Host{Name: "simulated", CPUs: 64, MemoryBytes: 1 << 40},
 		Interval: 1})
+	h.rows(random, seconds, func(row recording.Row) {
+		if _, err := r.Add(row); err != nil {
+			panic(err)
+		}
+	})
+	return r
+}
+
+// rows calls add with each second of the host.
+func (h simulatedHost) rows(random *rand.Rand, seconds int, add func(recording.Row)) {
 	type running struct {
 		thing recording.Thing
 		load  load
 	}
 	var runs []running
-	add := func(name string, n int, l load) {
+	run := func(name string, n int, l load) {
 		for range 200 {
 			l.next(random)
 		}
 		runs = append(runs, running{recording.Thing{Kind: recording.OfContainer, Name: name, Copy: n, Manager: "compose"}, l})
 	}
 	for i, l := range h.neighbors {
-		add(fmt.Sprint("other-", i), 1, l)
+		run(fmt.Sprint("other-", i), 1, l)
 	}
 	for i := range h.copies {
-		add("shop/db", i+1, h.service)
+		run("shop/db", i+1, h.service)
 	}
 	start := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
 	for t := range seconds {
@@ -140,11 +150,8 @@ func (h simulatedHost) record(random *rand.Rand, seconds int) *recording.Recordi
 			recording.Amounts{Thing: recording.Thing{Kind: recording.OfHost}, Values: []float64{1e6 * cpu, 0, 1 << 29}},
 			recording.Amounts{Thing: recording.Thing{Kind: recording.OfDrive, Name: "nvme0n1"},
 				Values: []float64{operations, 0, 8192 * operations, 0, 300 * operations, min(1e6, 100*operations)}})
-		if _, err := r.Add(row); err != nil {
-			panic(err)
-		}
+		add(row)
 	}
-	return r
 }
 
 // How many more containers fit, of hosts of which that is known: the interval holds the truth in most of them, and the
