@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"plimsoll/internal/printable"
@@ -38,7 +39,7 @@ func (a *Answer) figures() (all []section.Figure) {
 				Text: u.Capacity.word() + ": " + u.Resource.quantity().Format(u.Capacity.Value)}}}
 		if u.Share != nil {
 			f.Levels = append(f.Levels, section.Level{Class: section.Carries, Y: 100 * *u.Share,
-				Word: "p" + percentText(a.Quantile), Text: fmt.Sprintf("%s of all %s: %s", ordinal(a.Quantile),
+				Word: "p" + strings.TrimSuffix(percentText(a.Quantile), "%"), Text: fmt.Sprintf("%s of all %s: %s", ordinal(a.Quantile),
 					a.intervalWord(), units.Percent(*u.Share))})
 		}
 		for j := range middle {
@@ -139,25 +140,27 @@ func (a *Answer) week() (heats []section.Heat) {
 		}
 	}
 	for hour := range 24 {
-		h.Columns = append(h.Columns, fmt.Sprintf("%02d", hour))
-	}
-	for i := range values {
-		day := time.Weekday((i + 1) % 7) // a week begins on Monday
-		row := section.HeatRow{Name: day.String(), Cells: make([]section.HeatCell, 24)}
-		for hour, of := range values[day] {
-			if len(of) == 0 {
+		row := section.HeatRow{Name: fmt.Sprintf("%02d", hour)}
+		for i := range values {
+			day := time.Weekday((i + 1) % 7) // a week begins on Monday
+			if !slices.ContainsFunc(a.Days, func(d Day) bool { return d.Weekday == day.String() }) {
 				continue
 			}
-			slices.Sort(of)
-			p99 := sortedQuantile(of, 0.99)
-			share := p99 / u.Capacity.Value
-			row.Cells[hour] = section.HeatCell{Text: units.Percent(share), Title: fmt.Sprintf("%s, %02d:00 to %02d:00: p99 %s",
-				day, hour, hour+1, u.Resource.quantity().Format(p99)),
-				Level: int(min(math.Ceil(share*section.MostHeat-1e-9), section.MostHeat))}
+			if hour == 0 {
+				h.Columns = append(h.Columns, day.String())
+			}
+			cell := section.HeatCell{}
+			if of := values[day][hour]; len(of) > 0 {
+				slices.Sort(of)
+				p99 := sortedQuantile(of, 0.99)
+				share := p99 / u.Capacity.Value
+				cell = section.HeatCell{Text: units.Percent(share), Title: fmt.Sprintf("%s, %02d:00 to %02d:00: p99 %s", day, hour,
+					hour+1, u.Resource.quantity().Format(p99)),
+					Level: int(min(math.Ceil(share*section.MostHeat-1e-9), section.MostHeat))}
+			}
+			row.Cells = append(row.Cells, cell)
 		}
-		if slices.ContainsFunc(row.Cells, func(c section.HeatCell) bool { return c.Text != "" }) {
-			h.Rows = append(h.Rows, row)
-		}
+		h.Rows = append(h.Rows, row)
 	}
 	return []section.Heat{h}
 }

@@ -61,28 +61,26 @@ func TestFiguresAreSharesOfCapacities(t *testing.T) {
 	t.Fatal("the drive has no figure")
 }
 
-// Of several days there is a row for each weekday, from Monday.
+// Of several days there is a column for each weekday, from Monday.
 func TestWeekOfHours(t *testing.T) {
 	begin := time.Date(2026, 3, 7, 12, 0, 0, 0, time.UTC) // a Saturday
 	a := &Answer{Resources: []Use{{Resource: CPU, Capacity: Capacity{Resource: CPU, Value: 4, Source: Machine}}},
-		Days: make([]Day, 4), Shape: make([]Hour, 24)}
+		Shape: make([]Hour, 24)}
 	for minute := range 3 * 1440 {
 		a.times = append(a.times, begin.Add(time.Duration(minute)*time.Minute))
 		a.Resources[0].total = append(a.Resources[0].total, float32(minute/60)/20)
 	}
+	a.Days = byDay(a.times, make([]float32, len(a.times)), a.Resources[0].total)
 	heat := a.week()[0]
-	var days []string
-	for _, row := range heat.Rows {
-		days = append(days, row.Name)
+	if got := strings.Join(heat.Columns, " "); got != "Monday Tuesday Saturday Sunday" || len(heat.Rows) != 24 {
+		t.Errorf("columns of %s, %d rows", got, len(heat.Rows))
 	}
-	if got := strings.Join(days, " "); got != "Monday Tuesday Saturday Sunday" {
-		t.Errorf("rows of %s", got)
+	if early, late := heat.Rows[11].Cells[2], heat.Rows[14].Cells[2]; early.Text != "" || late.Text != "2.5%" ||
+		late.Level != 1 {
+		t.Errorf("Saturday at 11 and 14: %+v, %+v", early, late)
 	}
-	if saturday := heat.Rows[2].Cells; saturday[11].Text != "" || saturday[14].Text != "2.5%" || saturday[14].Level != 1 {
-		t.Errorf("Saturday at 11 and 14: %+v, %+v", saturday[11], saturday[14])
-	}
-	if tuesday := heat.Rows[1].Cells; tuesday[11].Level != section.MostHeat {
-		t.Errorf("Tuesday at 11: %+v", tuesday[11])
+	if tuesday := heat.Rows[11].Cells[1]; tuesday.Level != section.MostHeat {
+		t.Errorf("Tuesday at 11: %+v", tuesday)
 	}
 }
 

@@ -25,8 +25,8 @@ func (a *Answer) Sections() []*section.Section {
 		{"Limits in force", "", a.limitsInForce(), nil},
 		{"What would have been enough", "", a.enoughTable(), nil},
 		{"Containers that peak together", "", a.together(), nil},
-		{"Hours of the day, in UTC", a.ofBinding(), a.shape(), nil},
-		{"Days of the week, in UTC", a.ofBinding(), a.days(), a.week()},
+		{"Hours of the day, in UTC", a.ofBinding(), a.shape(), a.week()},
+		{"Days of the week, in UTC", a.ofBinding(), a.days(), nil},
 	} {
 		if len(other.table.Rows) > 0 {
 			sections = append(sections, &section.Section{Title: other.title, Note: other.note,
