@@ -75,7 +75,7 @@ func Run(args []string) error {
 }
 
 // times draws when reads arrive, since the begin: a level that drifts, and bursts of three times the level.
-func (a arrivals) times() (all []time.Duration) {
+func (a arrivals) times() (moments []time.Duration) {
 	random := rand.New(rand.NewPCG(a.seed, 0x70726f76))
 	drift, burst := 0.0, false
 	for second := range a.seconds {
@@ -89,11 +89,11 @@ func (a arrivals) times() (all []time.Duration) {
 		if burst {
 			rate *= 3
 		}
-		for at := random.ExpFloat64() / rate; at < 1; at += random.ExpFloat64() / rate {
-			all = append(all, time.Duration((float64(second)+at)*float64(time.Second)))
+		for since := random.ExpFloat64() / rate; since < 1; since += random.ExpFloat64() / rate {
+			moments = append(moments, time.Duration((float64(second)+since)*float64(time.Second)))
 		}
 	}
-	return all
+	return moments
 }
 
 // play sends each read at its time, and returns how long each took since then: a read never waits for another one, other
@@ -113,9 +113,9 @@ func (a arrivals) play(device string, begin time.Time) (took []time.Duration, er
 	times := a.times()
 	took = make([]time.Duration, len(times))
 	var group errgroup.Group
-	for i, at := range times {
+	for i, moment := range times {
 		offset := random.Int64N(size/block) * block
-		time.Sleep(time.Until(begin.Add(at)))
+		time.Sleep(time.Until(begin.Add(moment)))
 		group.Go(func() error {
 			// O_DIRECT takes memory that is aligned to blocks: pages are.
 			page, err := unix.Mmap(-1, 0, block, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
@@ -123,7 +123,7 @@ func (a arrivals) play(device string, begin time.Time) (took []time.Duration, er
 				return err
 			}
 			_, err = unix.Pread(int(file.Fd()), page, offset)
-			took[i] = time.Since(begin) - at
+			took[i] = time.Since(begin) - moment
 			return errors.Join(err, unix.Munmap(page))
 		})
 	}
@@ -167,16 +167,16 @@ func (a arrivals) measure(d *drive, begin time.Time) error {
 }
 
 // limits are reads per second that the shares of seconds do not exceed.
-func (a arrivals) limits() (all []int64) {
+func (a arrivals) limits() (rates []int64) {
 	counts := make([]int64, a.seconds)
-	for _, at := range a.times() {
-		counts[int(at/time.Second)]++
+	for _, moment := range a.times() {
+		counts[int(moment/time.Second)]++
 	}
 	slices.Sort(counts)
 	for _, share := range shares {
-		all = append(all, counts[int(share*float64(len(counts)))])
+		rates = append(rates, counts[int(share*float64(len(counts)))])
 	}
-	return all
+	return rates
 }
 
 // build makes the drives, those without a limit first.
@@ -297,11 +297,11 @@ func (a arrivals) compare() (err error) {
 		if err != nil {
 			return err
 		}
-		at := slices.IndexFunc(answer.Enough, func(e headroom.Enough) bool { return e.Given })
-		if at < 0 {
+		given := slices.IndexFunc(answer.Enough, func(e headroom.Enough) bool { return e.Given })
+		if given < 0 {
 			return fmt.Errorf("headroom has no replay of %d reads a second", d.limit)
 		}
-		foretold := answer.Enough[at].Replay
+		foretold := answer.Enough[given].Replay
 		share, longest := d.waited(control)
 		fmt.Printf("| %d | %.1f%% | %.1f%% to %.1f%% | %.1f%% | %.2f s | %.2f s |\n", d.limit, 100*foretold.Delayed,
 			100*foretold.DelayedEvenly, 100*foretold.DelayedAtOnce, 100*share, foretold.Longest, longest.Seconds())

@@ -18,7 +18,7 @@ var tickHours = []float64{1. / 12, 0.25, 0.5, 1, 2, 3, 6, 12, 24, 48, 168, 336, 
 const mostTicks = 8
 
 // figures draw the use of each resource over time, as a share of its capacity.
-func (a *Answer) figures() (all []section.Figure) {
+func (a *Answer) figures() (drawn []section.Figure) {
 	if len(a.times) < 2 {
 		return nil
 	}
@@ -39,15 +39,15 @@ func (a *Answer) figures() (all []section.Figure) {
 				Text: u.Capacity.word() + ": " + u.Resource.quantity().Format(u.Capacity.Value)}}}
 		if u.Share != nil {
 			f.Levels = append(f.Levels, section.Level{Class: section.Carries, Y: 100 * *u.Share,
-				Word: "p" + strings.TrimSuffix(percentText(a.Quantile), "%"), Text: fmt.Sprintf("%s of all %s: %s", ordinal(a.Quantile),
-					a.intervalWord(), units.Percent(*u.Share))})
+				Word: "p" + strings.TrimSuffix(percentText(a.Quantile), "%"), Text: fmt.Sprintf("%s of all %s: %s",
+					ordinal(a.Quantile), a.intervalWord(), units.Percent(*u.Share))})
 		}
 		for j := range middle {
 			f.Along = append(f.Along, a.hoursAt(a.From.Add(time.Duration(j)*stretch+stretch/2)))
 		}
-		all = append(all, f)
+		drawn = append(drawn, f)
 	}
-	return all
+	return drawn
 }
 
 // word names a capacity beside a line.
@@ -65,8 +65,8 @@ func (a *Answer) stretch() time.Duration {
 	return time.Duration(max(n, 1) * interval * float64(time.Second))
 }
 
-// overTime returns the median and the 99th percentile of each stretch, in percent of the capacity; NaN where nothing was
-// recorded.
+// overTime returns the median and the 99th percentile of each stretch, in percent of the capacity; NaN where nothing
+// was recorded.
 func (u *Use) overTime(times []time.Time, stretch time.Duration) (middle, top []float64) {
 	begin := 0
 	for end := times[0].Add(stretch); begin < len(times); end = end.Add(stretch) {
@@ -107,11 +107,11 @@ func (a *Answer) timeAxis() section.Axis {
 		layout = "2 Jan"
 	}
 	midnight := a.From.UTC().Truncate(24 * time.Hour)
-	at := func(hours float64, layout string) string {
+	format := func(hours float64, layout string) string {
 		return midnight.Add(time.Duration(hours * float64(time.Hour))).Round(time.Second).Format(layout)
 	}
-	x.Tick = func(hours float64) string { return at(hours, layout) }
-	x.Says = func(hours float64) string { return at(hours, "Mon 2 Jan 15:04:05") }
+	x.Tick = func(hours float64) string { return format(hours, layout) }
+	x.Says = func(hours float64) string { return format(hours, "Mon 2 Jan 15:04:05") }
 	step := (x.To - x.From) / mostTicks
 	for _, s := range tickHours {
 		if s >= step {
@@ -150,9 +150,9 @@ func (a *Answer) week() (heats []section.Heat) {
 				h.Columns = append(h.Columns, day.String())
 			}
 			cell := section.HeatCell{}
-			if of := values[day][hour]; len(of) > 0 {
-				slices.Sort(of)
-				p99 := sortedQuantile(of, 0.99)
+			if uses := values[day][hour]; len(uses) > 0 {
+				slices.Sort(uses)
+				p99 := sortedQuantile(uses, 0.99)
 				share := p99 / u.Capacity.Value
 				cell = section.HeatCell{Text: units.Percent(share), Title: fmt.Sprintf("%s, %02d:00 to %02d:00: p99 %s", day, hour,
 					hour+1, u.Resource.quantity().Format(p99)),

@@ -15,7 +15,8 @@ import (
 // The curves are shares of the capacity, by stretch of time, with a hole where nothing was recorded.
 func TestFiguresAreSharesOfCapacities(t *testing.T) {
 	h := newSimulatedHost(1)
-	r := recording.New(recording.Header{Host: recording.Host{Name: "simulated", CPUs: 64, MemoryBytes: 1 << 40}, Interval: 1})
+	r := recording.New(recording.Header{Host: recording.Host{Name: "simulated", CPUs: 64, MemoryBytes: 1 << 40},
+		Interval: 1})
 	var operations []float64
 	second := 0
 	h.rows(rand.New(rand.NewPCG(1, 2)), 3600, func(row recording.Row) {
