@@ -41,6 +41,8 @@ func TestDocumentsHaveASchema(t *testing.T) {
 	for name, text := range map[string]string{
 		"decisions.jsonl": `{"kind": "plimsoll decisions", "schema": 1, "plan": "1", "places": {},` +
 			` "rules": {"broken_for_ns": 60000000000, "cooldown_ns": 60000000000, "budget": 1}}` + "\n",
+		"metrics.json": `{"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {"__name__": ` +
+			`"node_disk_reads_completed_total", "device": "sda"}, "values": [[1e9, "5"], [1000000015, "50"]]}]}}`,
 		"points.csv": "class,instances,clients,throughput\nC,1,8,100\nC,2,8,150\nC,4,8,160\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -48,6 +50,7 @@ func TestDocumentsHaveASchema(t *testing.T) {
 		}
 	}
 	plimsoll(t, exitOK, "fit", density)
+	plimsoll(t, exitOK, "import", "--record", "host7", "metrics.json")
 	tried := map[string]bool{}
 	for _, args := range [][]string{
 		{"list"}, {"runs"}, {"papers", "claims"},
@@ -57,7 +60,7 @@ func TestDocumentsHaveASchema(t *testing.T) {
 		{"fit", density}, {"predict", "model.json", "--mix", "C: 2"},
 		{"predict", "model.json", "--mix", "C", "--over", "n=1..3"}, {"plan", "fleet.yaml"},
 		{"import", "points.csv", "-o", "imported"}, {"trace", "analyze", "sda"},
-		{"apply", "replay", "decisions.jsonl"},
+		{"apply", "replay", "decisions.jsonl"}, {"headroom", "host7"},
 		{"run", "directory", "--dry-run", "--size", "16MiB"}, {"watch", "--once", "--no-latency", "--interval", "100ms"},
 	} {
 		root := newTestRoot()

@@ -26,7 +26,7 @@ const (
 // Find returns what a recording says. The error is of an option that does not fit the recording.
 func Find(r *recording.Recording, o Options) (*Answer, error) {
 	s := newSeries(r)
-	a := &Answer{Host: r.Header.Host, Source: r.Header.Source, IntervalSeconds: medianOf(s.seconds),
+	a := &Answer{Resources: []Use{}, Host: r.Header.Host, Source: r.Header.Source, IntervalSeconds: medianOf(s.seconds),
 		RecordedSeconds: r.Recorded(), Torn: r.Torn, OutOfOrder: r.OutOfOrder, Resets: r.CounterResets(), Binding: -1,
 		Unknown: slices.Clone(r.Header.Unknown), times: r.Times}
 	if n := len(r.Times); n > 0 {

@@ -96,9 +96,12 @@ func reach(t Stopper, e *experiment.Experiment) {
 		}
 		remotes = append(remotes, sourceOf(t, "nvmeof(transport="+transport+", addr=10.0.0.1, nqn=nqn.x)"))
 	}
-	drive := sourceOf(t, "serial:S1")
-	if _, err := (experiment.Scale{Catalog: layers.Catalog(), On: []line.Node{drive}}).Apply(e); err != nil {
-		t.Fatal(err)
+	isLocal := func(s experiment.Stack) bool { return s.Line.Nodes[0].Name != "nvmeof" }
+	if slices.ContainsFunc(e.Stacks, isLocal) {
+		drive := sourceOf(t, "serial:S1")
+		if _, err := (experiment.Scale{Catalog: layers.Catalog(), On: []line.Node{drive}}).Apply(e); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := experiment.Reach(e, remotes); err != nil {
 		t.Fatal(err)
