@@ -58,6 +58,8 @@ var benches = []bench{
 		setup: "build", run: study.Run},
 	{name: "curves", purpose: "curves with a known answer: knees and cliffs found and missed; 8 minutes",
 		setup: "build", run: curves.Run},
+	{name: "headroom", purpose: "headroom of a recording of four hours: its time", setup: "build",
+		pkg: "./internal/headroom", benchmark: "Find", tests: matchesNone},
 	{name: "model", purpose: "models of one half of the points of kept runs: how far off they are of the other half",
 		setup: "build", run: model.Run},
 	{name: "solve", purpose: "one prediction of a mix: its time", setup: "build",

@@ -1,5 +1,5 @@
 // Package provisioned compares what headroom says of a limit on reads with what happens under that limit: reads arrive
-// at loop devices over memory at the same moments. One without a limit is recorded, and others have limits of the kernel.
+// at loop devices over memory at the same moments. One without a limit is recorded; others have limits of the kernel.
 package provisioned
 
 import (
@@ -96,8 +96,8 @@ func (a arrivals) times() (moments []time.Duration) {
 	return moments
 }
 
-// play sends each read at its time, and returns how long each took since then: a read never waits for another one, other
-// than in the kernel.
+// play sends each read at its time, and returns how long each took since then: a read never waits for another one,
+// other than in the kernel.
 func (a arrivals) play(device string, begin time.Time) (took []time.Duration, err error) {
 	file, err := os.OpenFile(device, os.O_RDONLY|unix.O_DIRECT, 0)
 	if err != nil {
@@ -286,8 +286,8 @@ func (a arrivals) compare() (err error) {
 	}
 	control := drives[0]
 	floor, _ := drives[1].waited(control)
-	fmt.Printf("%d reads in %d s. Of two drives without a limit, one took more than 10 ms longer than the other for %.2f%% "+
-		"of them.\n\n", len(control.took), a.seconds, 100*floor)
+	fmt.Printf("%d reads in %d s. Of two drives without a limit, one took more than 10 ms longer than the other for "+
+		"%.2f%% of them.\n\n", len(control.took), a.seconds, 100*floor)
 	fmt.Print("| limit, reads/s | foretold > 10 ms | evenly to at once | measured > 10 ms | longest wait, foretold | " +
 		"measured |\n|--:|--:|--:|--:|--:|--:|\n")
 	for _, d := range drives[controls:] {
