@@ -67,7 +67,12 @@ func NewRecorder(o Options, interval time.Duration) (*Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	o = w.options
+	return newRecorder(w, interval)
+}
+
+// newRecorder returns a recorder of what a watcher would look at. It begins to ask engines.
+func newRecorder(w *Watcher, interval time.Duration) (*Recorder, error) {
+	o := w.options
 	controllers, _ := os.ReadFile(o.Roots.InSys("fs/cgroup/cgroup.controllers")) // version 1 has none
 	r := &Recorder{options: o, interval: interval, engines: w.engines, names: map[string]asked{},
 		drives: map[string]*recordedDrive{}, groups: map[string]*recordedGroup{},

@@ -16,12 +16,16 @@ func recordIt(t *testing.T, m made) *Recorder {
 	labels := map[string]string{"com.docker.compose.project": "shop", "com.docker.compose.service": "db"}
 	socket := engine(t, serving(t, containerID, "shop-db-1", labels, nil))
 	m.write("sys/fs/cgroup/cgroup.controllers", "cpu io memory\n")
-	r, err := NewRecorder(Options{Roots: m.roots, Sockets: []string{socket}, NoLatency: true}, time.Second)
+	w, err := New(Options{Roots: m.roots, Sockets: []string{socket}, NoLatency: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.engines.systemctl, w.engines.containerd = "", filepath.Join(filepath.Dir(m.roots.Proc), "containerd")
+	r, err := newRecorder(w, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close)
-	r.engines.systemctl, r.engines.containerd = "", filepath.Join(filepath.Dir(m.roots.Proc), "containerd")
 	return r
 }
 
