@@ -39,7 +39,8 @@ func (k *cluster) tutorialOf() *tutorial {
 		k.t.Fatal(err)
 	}
 	s := &tutorial{cluster: k, dir: filepath.Join(k.dir, "clone"), page: string(page)}
-	write(k.t, filepath.Join(s.dir, "bin/kubectl"), "#!/bin/sh\nexec "+filepath.Join(k.bin, "hyperkube")+" kubectl \"$@\"\n")
+	write(k.t, filepath.Join(s.dir, "bin/kubectl"),
+		"#!/bin/sh\nexec "+filepath.Join(k.bin, "hyperkube")+" kubectl \"$@\"\n")
 	source, err := filepath.Abs("..")
 	err = errors.Join(err, os.Chmod(filepath.Join(s.dir, "bin/kubectl"), 0o755), //nolint:gosec // a program
 		os.Symlink(source, filepath.Join(s.dir, "kubernetes")),
