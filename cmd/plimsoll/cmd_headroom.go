@@ -17,13 +17,13 @@ import (
 )
 
 type headroomFlags struct {
-	of       string
-	quantile float64
-	drives   []string
-	runs     []string
-	last     time.Duration
-	seed     uint64
-	html     string
+	container string
+	quantile  float64
+	drives    []string
+	runs      []string
+	last      time.Duration
+	seed      uint64
+	html      string
 }
 
 func newHeadroomCommand(a *app) *cobra.Command {
@@ -51,14 +51,14 @@ EXIT STATUS
   1  the answer could not be printed
   2  the command line is wrong, or there is no such recording`,
 		Example: `  plimsoll headroom /var/lib/plimsoll-recording
-  plimsoll headroom /var/lib/plimsoll-recording --of shop/db --run last
+  plimsoll headroom /var/lib/plimsoll-recording --container shop/db --run last
   plimsoll headroom DIR --drive nvme0n1=iops=16000,bandwidth=1GB/s
   plimsoll headroom DIR --last 24h --json | jq '.more[0]'`,
 		Args: exactly(1, "a recording"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.headroom(args[0], f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.of, "of", "", "`name` of the container of which more are to fit (default: those that use most)")
+	flags.StringVar(&f.container, "container", "", "`name` of the container to fit more of (default: those that use most)")
 	flags.Var(field.Flag(field.Share("99.9%", "from 50% to below 100%", func(x float64) bool { return x >= 0.5 && x < 1 }),
 		&f.quantile), "quantile", "`share` of seconds in which demand must fit (default: 99.9%, or 99% of a short recording)")
 	flags.StringArrayVar(&f.drives, "drive", nil,
@@ -83,7 +83,8 @@ func (a *app) headroom(name string, f headroomFlags) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	answer, err := headroom.Find(r, headroom.Options{Of: f.of, Quantile: f.quantile, Capacities: capacities, Seed: f.seed})
+	answer, err := headroom.Find(r, headroom.Options{Container: f.container, Quantile: f.quantile, Capacities: capacities,
+		Seed: f.seed})
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}

@@ -120,8 +120,8 @@ EXIT STATUS
 	f.StringVarP(&o.out, "output", "o", "", "run `directory` (default: "+store.RunsDir+"/RUN-ID)")
 	f.StringVar(&o.record, "record", "", "`directory` to write a recording of a host to, in the place of a run")
 	f.BoolVar(&a.jsonOutput, "json", false, "print results and findings as JSON, as run --json does")
-	for _, other := range []string{"stack", "workload", "columns", "output", "iostat-y", "json"} {
-		mutuallyExclusive(cmd, "record", other)
+	for _, excluded := range []string{"stack", "workload", "columns", "output", "iostat-y", "json"} {
+		mutuallyExclusive(cmd, "record", excluded)
 	}
 	return cmd
 }

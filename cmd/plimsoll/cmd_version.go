@@ -15,8 +15,8 @@ func newVersionCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long: `Show which version of plimsoll this is, of which commit and day, by which Go it
-was built, and for which platform. Between releases it is the next version with
+		Long: `Show the version of plimsoll, its commit and day, the Go that built it, and
+its platform. Between releases it is the next version with
 "-dev" and the commit behind it. A run stores the version that measured it.
 
 EXIT STATUS

@@ -105,8 +105,8 @@ EXIT STATUS
 	f.BoolVar(&flags.service, "service-file", false, "print a unit of systemd that records, and end")
 	f.BoolVar(&a.jsonOutput, "json", false, "print JSON")
 	mutuallyExclusive(cmd, "once", "metrics")
-	for _, other := range []string{"once", "metrics", "model", "host-file", "json", "no-latency"} {
-		mutuallyExclusive(cmd, "record", other)
+	for _, excluded := range []string{"once", "metrics", "model", "host-file", "json", "no-latency"} {
+		mutuallyExclusive(cmd, "record", excluded)
 	}
 	return cmd
 }

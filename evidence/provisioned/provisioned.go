@@ -253,9 +253,9 @@ func (a arrivals) record(drives []*drive) (*recording.Recording, error) {
 func (d *drive) waited(control *drive) (share float64, longest time.Duration) {
 	n := 0
 	for i, t := range d.took {
-		more := t - control.took[i]
-		longest = max(longest, more)
-		if more > late {
+		extra := t - control.took[i]
+		longest = max(longest, extra)
+		if extra > late {
 			n++
 		}
 	}

@@ -228,11 +228,11 @@ func (m *maker) setup(stack int) float64 {
 
 // measured is a trial of a second in which a device answered so many reads.
 func measured(rate float64) result.Trial {
-	one := 1.0
+	ratio := 1.0
 	read := result.Operation{Name: result.Read, Count: uint64(rate), Rate: rate, BytesPerSecond: 4096 * rate}
 	m := &result.Measurement{Seconds: 1, Operations: []result.Operation{read}}
 	return result.Trial{Status: result.TrialDone, Instances: result.One(m),
-		Checks: []result.Honesty{{Source: result.SourceDevice, Ratio: &one}}}
+		Checks: []result.Honesty{{Source: result.SourceDevice, Ratio: &ratio}}}
 }
 
 // mixes draws a run of mixes that differ in a policy of limits, in a limit of their scaled-down host, or in the number

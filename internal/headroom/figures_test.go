@@ -91,7 +91,7 @@ func TestLimitsOfTheHostAreLeftOut(t *testing.T) {
 	r := h.record(rand.New(rand.NewPCG(1, 2)), 1200)
 	r.Find(recording.Key{Kind: recording.OfContainer, Name: "shop/db", Copy: 1}).Thing.Limits = []recording.Limit{
 		{Of: string(Memory), Value: 1 << 40}, {Of: string(CPU), Value: 64}, {Of: string(CPU), Value: 2}}
-	a, err := Find(r, Options{Of: "shop/db"})
+	a, err := Find(r, Options{Container: "shop/db"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func check(s *series, o Options) (wrong problem.List) {
 		wrong = append(wrong, problem.Problem{Kind: problem.Invalid, What: fmt.Sprintf("quantile %g", o.Quantile),
 			Why: "demand is compared with a capacity at a quantile from 50% to below 100%", Remedy: "write 99.9%"})
 	}
-	if o.Of != "" && s.find(o.Of) == nil {
+	if o.Container != "" && s.find(o.Container) == nil {
 		var names []string
 		for _, service := range s.services {
 			names = append(names, service.name)
@@ -74,7 +74,7 @@ func check(s *series, o Options) (wrong problem.List) {
 		if len(names) > 0 {
 			known = "it has " + plural.And(names[:min(len(names), 20)])
 		}
-		wrong = append(wrong, problem.Problem{Kind: problem.Invalid, What: fmt.Sprintf("container %q", o.Of),
+		wrong = append(wrong, problem.Problem{Kind: problem.Invalid, What: fmt.Sprintf("container %q", o.Container),
 			Why: "the recording has no container of this name", Remedy: known})
 	}
 	for _, c := range o.Capacities {
@@ -297,8 +297,8 @@ func (a *Answer) bind(s *series) {
 
 // asked returns the services that are asked about: the one that is named, or those that use most of what binds.
 func (a *Answer) asked(s *series, o Options, mixes map[string]mixture) []*service {
-	if o.Of != "" {
-		return []*service{s.find(o.Of)}
+	if o.Container != "" {
+		return []*service{s.find(o.Container)}
 	}
 	u := a.Binds()
 	if u == nil {
@@ -468,8 +468,8 @@ func (a *Answer) addEnough(s *series, o Options, mixes map[string]mixture) {
 		}
 		a.enough(s, cmp.Or(u.Drive, "host"), u, u.total, o.Seed)
 	}
-	subject := s.find(o.Of)
-	if o.Of == "" || subject == nil {
+	subject := s.find(o.Container)
+	if o.Container == "" || subject == nil {
 		return
 	}
 	for i := range a.Resources {

@@ -63,8 +63,8 @@ type Capacity struct {
 
 // Options are what is asked.
 type Options struct {
-	// Of is the name of a container; "" for those that use most of what binds.
-	Of string
+	// Container is the name of the container to fit more of; "" for those that use most of what binds.
+	Container string
 	// Quantile of intervals in which demand must fit; 0 for the highest of UsualQuantiles that is known.
 	Quantile   float64
 	Capacities []Capacity // measured, or given

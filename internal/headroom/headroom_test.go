@@ -93,7 +93,7 @@ func TestTheMostSeenIsTheLeast(t *testing.T) {
 	for i := range busy {
 		busy[i] /= 4
 	}
-	a, err := Find(r, Options{Of: "db"})
+	a, err := Find(r, Options{Container: "db"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestTheMostSeenIsTheLeast(t *testing.T) {
 	for i := range busy {
 		busy[i] = min(1e6, busy[i]*20)
 	}
-	a, err = Find(r, Options{Of: "db"})
+	a, err = Find(r, Options{Container: "db"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestAttackRecordings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a, err := Find(r, Options{Of: hostile})
+	a, err := Find(r, Options{Container: hostile})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestAttackRecordings(t *testing.T) {
 	if strings.ContainsAny(shown, "\x1b\x07\u202e\n") {
 		t.Errorf("shown is %q", shown)
 	}
-	_, err = Find(r, Options{Of: "none", Quantile: 3, Capacities: []Capacity{{Drive: "none"}}})
+	_, err = Find(r, Options{Container: "none", Quantile: 3, Capacities: []Capacity{{Drive: "none"}}})
 	var problems problem.List
 	if !errors.As(err, &problems) || len(problems) != 3 {
 		t.Errorf("problems %v", err)

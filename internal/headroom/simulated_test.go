@@ -168,7 +168,7 @@ func TestMoreContainersFitAsFound(t *testing.T) {
 			h := newSimulatedHost(seed)
 			random := rand.New(rand.NewPCG(seed, 2))
 			truth := h.trueMore(random, q)
-			a, err := Find(h.record(random, seconds), Options{Of: "shop/db", Quantile: q, Seed: seed,
+			a, err := Find(h.record(random, seconds), Options{Container: "shop/db", Quantile: q, Seed: seed,
 				Capacities: []Capacity{{Drive: "nvme0n1", Resource: Operations, Value: h.capacity, Source: Given}}})
 			if err != nil {
 				t.Fatal(err)

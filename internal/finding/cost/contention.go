@@ -19,7 +19,7 @@ import (
 type Contention struct {
 	Direction   string   `json:"direction"`    // reads, writes
 	Alone       bool     `json:"alone"`        // that time is known apart from the way back
-	View        bool     `json:"view"`         // something stands on the file system
+	View        bool     `json:"view"`         // a container view is on the file system
 	Levels      []Waited `json:"levels"`       // by jobs, ascending
 	DeviceRatio float64  `json:"device_ratio"` // of what the device takes with the most jobs to that with the fewest
 	Steady      bool     `json:"steady"`       // which is about as long

@@ -127,7 +127,7 @@ type Instead struct {
 	// distribution of requests over records; "" where it is one of the paper's
 	Distribution  string   `json:"distribution,omitempty"`
 	Distributions []string `json:"distributions,omitempty"` // the paper's
-	Drives        []string `json:"drives,omitempty"`        // that one device stands for, limited to what each does: "a SATA SSD"
+	Drives        []string `json:"drives,omitempty"`        // drives that one limited device takes the place of: "a SATA SSD"
 }
 
 // Compared is two sets of instances, by a metric.
