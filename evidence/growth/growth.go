@@ -1,5 +1,5 @@
-// Package growth measures how the time and memory of commands grow with what users keep: trials in a run, and runs in a
-// directory. It prints the exponent of each.
+// Package growth measures how the time and memory of commands grow with what users keep: trials in a run, runs in a
+// directory, and seconds in a recording. It prints the exponent of each.
 package growth
 
 import (
@@ -29,11 +29,12 @@ const measuredRun = "docs/runs/quick.db.gz"
 type usage struct{ seconds, bytes float64 }
 
 // Run repeats the rounds of a run until it has -trials trials, a tenth of them, and so on, and measures commands on
-// each; and `plimsoll runs` on directories of up to -runs runs.
+// each; `plimsoll runs` on directories of up to -runs runs; and `plimsoll headroom` on recordings of up to -seconds.
 func Run(args []string) error {
 	flags := flag.NewFlagSet("growth", flag.ContinueOnError)
 	trials := flags.Int("trials", 10_000, "of the largest run")
 	runs := flags.Int("runs", 1000, "in the largest directory")
+	seconds := flags.Int("seconds", 86_400, "of the longest recording")
 	program := flags.String("program", "./plimsoll", "that is measured")
 	err := flags.Parse(args)
 	if err != nil {
@@ -51,6 +52,10 @@ func Run(args []string) error {
 	fmt.Print("| command | of | CPU seconds, MB | exponent of time | of memory |\n|---|---|---|--:|--:|\n")
 	// The memory of a command begins with that of this program, so that large runs come last.
 	err = growRuns(*program, filepath.Join(dir, "runs"), first, sizes(*runs))
+	if err != nil {
+		return err
+	}
+	err = growRecordings(*program, dir, sizes(*seconds))
 	if err != nil {
 		return err
 	}
