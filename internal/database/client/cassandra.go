@@ -38,15 +38,22 @@ const (
 // openCassandra opens a session.
 func openCassandra(ctx context.Context, c Config) (*gocql.Session, error) {
 	cluster := gocql.NewCluster("127.0.0.1")
-	cluster.Port, cluster.Dialer, cluster.DisableInitialHostLookup = c.At.Port, reach{c.At}, true
+	cluster.Port, cluster.Dialer, cluster.DisableInitialHostLookup = c.At.Port,
+		c.budget.bound(reach{c.At}.DialContext), true
 	if c.At.Remote != "" {
 		cluster = gocql.NewCluster(strings.Split(c.At.Remote, ",")...)
+		if c.budget != nil {
+			cluster.Dialer, cluster.DisableInitialHostLookup = c.budget.bound(nil), true
+		}
 		if err := identified(cluster, c); err != nil {
 			return nil, err
 		}
 	}
 	cluster.NumConns, cluster.Consistency = cassandraConnections, gocql.One
 	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteCoalesceWaitTime = cassandraNever, 10*time.Second, 0
+	if c.budget != nil {
+		cluster.NumConns, cluster.Timeout = 1, CounterTimeout
+	}
 	if end, ok := ctx.Deadline(); ok {
 		cluster.ConnectTimeout = min(cluster.ConnectTimeout, max(time.Until(end), time.Millisecond))
 	}

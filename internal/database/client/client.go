@@ -58,6 +58,8 @@ type Config struct {
 	Fields     int               // of a record
 	FieldBytes int               // of a field's value
 	Warehouses int               // of TPC-C, whose clients are Transactors; 0 for records
+
+	budget *budget // of a server that is asked for its counters; nil for no bound
 }
 
 // schema is the schema, database or keyspace that has the records; own is that of servers which Plimsoll starts.
@@ -88,16 +90,18 @@ type protocol struct {
 	answers func(ctx context.Context, at database.Address) error
 	// sql is how TPC-C speaks to a database that is there; nil where it cannot.
 	sql func(c Config, in string) dialect
+	// counter reads what a server that somebody else started counted; nil where it counts nothing.
+	counter func(ctx context.Context, c Config) (database.Counter, error)
 }
 
 // protocols are all, by name. A new one is a file here, or a folder beside it, and one
 // line.
 var protocols = map[string]protocol{
 	"pebble":     {dial: dialPebble},
-	"postgresql": {dialPostgresql, loadPostgresql, postgresqlAnswers, postgresqlDialect},
-	"mysql":      {dialMysql, loadMysql, mysqlAnswers, mysqlDialect},
-	"cassandra":  {dialCassandra, loadCassandra, cassandraAnswers, nil},
-	"mongodb":    {dialMongodb, loadMongodb, mongodbAnswers, nil},
+	"postgresql": {dialPostgresql, loadPostgresql, postgresqlAnswers, postgresqlDialect, countPostgresql},
+	"mysql":      {dialMysql, loadMysql, mysqlAnswers, mysqlDialect, countMysql},
+	"cassandra":  {dialCassandra, loadCassandra, cassandraAnswers, nil, countCassandra},
+	"mongodb":    {dialMongodb, loadMongodb, mongodbAnswers, nil, countMongodb},
 }
 
 // Dial connects to a database with the client of that name.

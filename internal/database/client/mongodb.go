@@ -40,7 +40,9 @@ var mongodbSessions = sessions[*mongo.Client]{close: func(c *mongo.Client) {
 const mongodbHost = "127.0.0.1:27017"
 
 // openMongodb opens a session. The driver connects at the first request.
-func openMongodb(ctx context.Context, server database.Address) (*mongo.Client, error) {
+func openMongodb(
+	ctx context.Context, server database.Address, more ...*options.ClientOptions,
+) (*mongo.Client, error) {
 	clearDriverEnv()
 	limit := 10 * time.Second
 	if end, ok := ctx.Deadline(); ok {
@@ -50,7 +52,8 @@ func openMongodb(ctx context.Context, server database.Address) (*mongo.Client, e
 	o := options.Client().SetRetryReads(false).SetRetryWrites(false).SetMaxPoolSize(0).SetMaxConnecting(16).
 		SetServerSelectionTimeout(limit).SetServerMonitoringMode("poll").SetAppName("plimsoll")
 	if server.Remote == "" {
-		return mongo.Connect(o.SetHosts([]string{mongodbHost}).SetDirect(true).SetDialer(reach{server}))
+		o = o.SetHosts([]string{mongodbHost}).SetDirect(true).SetDialer(reach{server})
+		return mongo.Connect(append([]*options.ClientOptions{o}, more...)...)
 	}
 	remote, err := parsed(server, "it as mongo-driver takes it, mongodb://user:password@host:port/, with a mechanism "+
 		"that takes its password from there", func(uri string) (*options.ClientOptions, error) {
@@ -60,7 +63,7 @@ func openMongodb(ctx context.Context, server database.Address) (*mongo.Client, e
 	if err != nil {
 		return nil, err
 	}
-	return mongo.Connect(o, remote)
+	return mongo.Connect(append([]*options.ClientOptions{o, remote}, more...)...)
 }
 
 // ownPassword refuses mechanisms that take what they send from files, variables and services of this host.
@@ -89,7 +92,9 @@ func acknowledged(by map[string]string) *writeconcern.WriteConcern {
 }
 
 func dialMongodb(ctx context.Context, c Config) (Client, error) {
-	s, err := mongodbSessions.take(ctx, c.At, openMongodb)
+	s, err := mongodbSessions.take(ctx, c.At, func(ctx context.Context, at database.Address) (*mongo.Client, error) {
+		return openMongodb(ctx, at)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to MongoDB: %w", err)
 	}

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
 
 	"plimsoll/internal/database"
-	"plimsoll/internal/database/socket"
 )
 
 // mysqlClient is one connection to MySQL or MariaDB, with a prepared statement for each kind of
@@ -31,13 +29,14 @@ type mysqlClient struct {
 func mysqlConnect(ctx context.Context, c Config, in string) (driver.Conn, error) {
 	config := mysql.NewConfig()
 	config.User, config.Net, config.Addr = database.MysqlUser, "unix", c.At.String()
-	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, c.At) }
+	config.DialFunc = c.budget.bound(reach{c.At}.DialContext)
 	if c.At.Remote != "" {
 		var err error
 		config, err = mysqlElsewhere(c.At)
 		if err != nil {
 			return nil, err
 		}
+		config.DialFunc = c.budget.bound(config.DialFunc)
 	}
 	config.DBName = in
 	config.ClientFoundRows = true // an update with what is there already is one

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"plimsoll/internal/database"
-	"plimsoll/internal/database/socket"
 )
 
 // postgresqlClient is one connection to PostgreSQL, with a prepared statement for each kind
@@ -86,6 +84,7 @@ func postgresqlConfig(c Config) (*pgx.ConnConfig, error) {
 			return nil, err
 		}
 		config.RuntimeParams["search_path"], config.RuntimeParams["application_name"] = c.schema(""), "plimsoll"
+		config.DialFunc = pgconn.DialFunc(c.budget.bound(dialing(config.DialFunc)))
 		return config, nil
 	}
 	config, err := pgx.ParseConfig(fmt.Sprintf(
@@ -93,7 +92,7 @@ func postgresqlConfig(c Config) (*pgx.ConnConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, c.At) }
+	config.DialFunc = pgconn.DialFunc(c.budget.bound(reach{c.At}.DialContext))
 	config.RuntimeParams["application_name"] = "plimsoll"
 	return config, nil
 }

@@ -242,13 +242,16 @@ func drivenElsewhere(ctx context.Context, t *testing.T, e externalServer, origin
 		}
 	}
 	plan := mixed(writer, target)
-	for did := (counts{}); did.reads == 0 || did.updates == 0; {
-		did = generate(t, plan)
-		plan.Dataset.Records += did.inserts
-		if t.Failed() {
-			return
+	countedBy(t, e.name, writer, target, func() (did counts) {
+		for did.reads == 0 || did.updates == 0 {
+			did = generate(t, plan)
+			plan.Dataset.Records += did.inserts
+			if t.Failed() {
+				return did
+			}
 		}
-	}
+		return did
+	})
 	if after, err := e.digest(ctx, address); err != nil || after != before {
 		t.Errorf("what is not ours is another now (%v)", err)
 	}

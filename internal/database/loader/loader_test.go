@@ -207,6 +207,11 @@ func TestDataIsLaidOutAndServed(t *testing.T) {
 			b.serve(func(ctx context.Context, at database.Address) {
 				plan := mixed(b.server.Client(), at)
 				plan.Dataset.Records++ // operations inserts one
+				countedBy(t, d.name, b.server.Client(), at, func() (did counts) {
+					did = generate(t, plan)
+					plan.Dataset.Records += did.inserts
+					return did
+				})
 				d.agrees(t, plan)
 			})
 			if diff := before.Settle(0); diff != "" {
