@@ -14,6 +14,7 @@ type instances struct {
 	host    *HostKind
 	at      int // number of the host
 	drive   int // of the host's, on which they stand; -1 where it has none
+	shares  []Share
 	stood   *Drive
 	own     result.Limits
 	count   float64
@@ -25,8 +26,18 @@ type instances struct {
 	held  float64 // the most that one was seen to hold
 }
 
-// onDrive reports whether it is known on which drive instances stand.
-func (in *instances) onDrive() bool { return in.drive >= 0 && in.drive < len(in.host.Drives) }
+// onDrives returns the shares of I/O on each drive that instances stand on; none where no drive is known. alone is
+// memory for a single share.
+func (in *instances) onDrives(alone *[1]Share) []Share {
+	switch {
+	case len(in.shares) > 0:
+		return in.shares
+	case in.drive >= 0 && in.drive < len(in.host.Drives):
+		alone[0] = Share{in.drive, 1, 1}
+		return alone[:]
+	}
+	return nil
+}
 
 // station is where operations wait, and whose it is.
 type station struct {
@@ -162,17 +173,19 @@ func (n *network) reading(in *instances, reads float64) flow {
 	n.add(first+atIOBytes, device, float64(h.IO.BytesPerSecond)*float64(reach.Reads), readBytes, writeBytes)
 	own := in.own
 	n.private(OwnCPUs, in.at, late, own.CPUs*in.count, cpu, 0)
-	n.private(Reads, in.at, device, float64(own.Read.OperationsPerSecond)*in.count*float64(reach.Reads), counted, 0)
-	n.private(Writings, in.at, device, float64(own.Write.OperationsPerSecond)*in.count*float64(reach.Writes), 0, 1)
-	n.private(ReadBytes, in.at, device, float64(own.Read.BytesPerSecond)*in.count*float64(reach.Reads), readBytes, 0)
-	n.private(WriteBytes, in.at, device, float64(own.Write.BytesPerSecond)*in.count*float64(reach.Writes), 0, writeBytes)
 	if p.Locked != nil {
 		n.private(Inside, in.at, lockLate, in.count, p.Locked.With(in.clients), 0)
 	}
 
-	if in.onDrive() {
-		n.serve(in, &in.host.Drives[in.drive], counted, readBytes, writeBytes)
-	} else {
+	var alone [1]Share
+	shares := in.onDrives(&alone)
+	for _, s := range shares {
+		asked := demanded{s.Reads * counted, s.Reads * readBytes, s.Writes, s.Writes * writeBytes}
+		n.limited(in, asked)
+		n.serve(in, &in.host.Drives[s.Drive], asked)
+	}
+	if len(shares) == 0 {
+		n.limited(in, demanded{counted, readBytes, 1, writeBytes})
 		n.add(first+atDrive, device, 1, counted*float64(p.Drive), float64(p.Drive))
 	}
 	base := math.Inf(-1)
@@ -181,6 +194,16 @@ func (n *network) reading(in *instances, reads float64) flow {
 		base = max(base, l.At(reads))
 	}
 	return flow{clients: in.clients * in.count, count: in.count, base: base, writes: p.Writes}
+}
+
+// limited notes what an operation does to the limits of instances on one device.
+func (n *network) limited(in *instances, asked demanded) {
+	read, write, reach, late := in.own.Read, in.own.Write, in.params.Reach, float64(in.params.Late.Device)
+	reads, writes := in.count*float64(reach.Reads), in.count*float64(reach.Writes)
+	n.private(Reads, in.at, late, float64(read.OperationsPerSecond)*reads, asked.reads, 0)
+	n.private(Writings, in.at, late, float64(write.OperationsPerSecond)*writes, 0, asked.writes)
+	n.private(ReadBytes, in.at, late, float64(read.BytesPerSecond)*reads, asked.readBytes, 0)
+	n.private(WriteBytes, in.at, late, float64(write.BytesPerSecond)*writes, 0, asked.writeBytes)
 }
 
 // alone returns how long a cycle of a client takes where no operation waits for another, in seconds: the highest of
@@ -198,16 +221,19 @@ func (in *instances) alone() (lines [3]Line, n int) {
 			lines[1], n = Line{p.Latency.Base / speed, p.Latency.More / speed}, 2
 		}
 	}
-	if in.onDrive() {
-		d := &in.host.Drives[in.drive]
-		if in.stood != nil {
-			for i := range n {
-				lines[i].More += counted * (d.Is.Read.Latency - in.stood.Read.Latency)
-			}
-			lines[n], n = Line{Base: p.Latency.Base / 10}, n+1
-		}
+	speeds := n
+	var alone [1]Share
+	shares := in.onDrives(&alone)
+	if len(shares) > 0 && in.stood != nil {
+		lines[n], n = Line{Base: p.Latency.Base / 10}, n+1
+	}
+	for _, s := range shares {
+		d, part := &in.host.Drives[s.Drive], counted*Number(s.Reads)
 		for i := range n {
-			lines[i].More += counted * Number(d.Delay)
+			if in.stood != nil && i < speeds {
+				lines[i].More += part * (d.Is.Read.Latency - in.stood.Read.Latency)
+			}
+			lines[i].More += part * Number(d.Delay)
 		}
 	}
 	for i := range n {
@@ -217,18 +243,18 @@ func (in *instances) alone() (lines [3]Line, n int) {
 }
 
 // serve notes what an operation does to a drive, and to what it is reached over.
-func (n *network) serve(in *instances, d *HostDrive, reads, readBytes, writeBytes float64) {
+func (n *network) serve(in *instances, d *HostDrive, asked demanded) {
 	if t := d.Target; t != nil {
 		first := in.at * len(ofHost)
-		n.add(first+atNetworkIn, networkLate, in.host.Host.NIC, readBytes, 0)
-		n.add(first+atNetworkOut, networkLate, in.host.Host.NIC, 0, writeBytes)
+		n.add(first+atNetworkIn, networkLate, in.host.Host.NIC, asked.readBytes, 0)
+		n.add(first+atNetworkOut, networkLate, in.host.Host.NIC, 0, asked.writeBytes)
 		at := n.targetAt(t)
 		n.others = max(0, t.Initiators-1)
-		n.add(at, networkLate, t.CPUs, reads*t.CPUSeconds, t.CPUSeconds)
-		n.add(at+1, networkLate, t.NIC, readBytes, 0)
-		n.add(at+2, networkLate, t.NIC, 0, writeBytes)
+		n.add(at, networkLate, t.CPUs, asked.reads*t.CPUSeconds, asked.writes*t.CPUSeconds)
+		n.add(at+1, networkLate, t.NIC, asked.readBytes, 0)
+		n.add(at+2, networkLate, t.NIC, 0, asked.writeBytes)
 	}
-	n.drive(n.driveAt(in.at, d), &d.Is, demanded{reads, readBytes, 1, writeBytes}, true)
+	n.drive(n.driveAt(in.at, d), &d.Is, asked, true)
 	n.others = 0
 }
 

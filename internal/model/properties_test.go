@@ -73,8 +73,12 @@ func anyHost(t *rapid.T, m *Model) HostKind {
 
 func anyPlacement(t *rapid.T, m *Model) (all []Placed) {
 	for c := range m.Classes {
-		all = append(all, Placed{Class: c, Drive: rapid.IntRange(0, 2).Draw(t, "drive"), Count: rapid.IntRange(0,
-			12).Draw(t, "count")})
+		p := Placed{Class: c, Drive: rapid.IntRange(0, 2).Draw(t, "drive"), Count: rapid.IntRange(0, 12).Draw(t, "count")}
+		if rapid.Bool().Draw(t, "split") {
+			reads, writes := rapid.Float64Range(0, 1).Draw(t, "reads"), rapid.Float64Range(0, 1).Draw(t, "writes")
+			p.Shares = []Share{{p.Drive, reads, writes}, {(p.Drive + 1) % 3, 1 - reads, 1 - writes}}
+		}
+		all = append(all, p)
 	}
 	return all
 }

@@ -14,9 +14,18 @@ type Placed struct {
 	Class int // of the model's
 	Drive int // of the host's; -1 where it has none
 	Count int
-	Own   result.Limits // of each
+	Own   result.Limits // of each; those on devices are of each drive
+
+	Shares []Share // of their I/O on several drives, without which all of it is on Drive
 
 	Think float64 // s that clients wait between two operations, where that is longer than was measured: ThinkFor
+}
+
+// Share is the part of I/O on one of a host's drives. Parts that sum to less than 1 have the rest on storage that the
+// model does not have.
+type Share struct {
+	Drive         int     // of the host's
+	Reads, Writes float64 // of all reads and of all writes, from 0 to 1
 }
 
 // Solved is the prediction for instances that were placed: the estimate of Predict without its interval.
@@ -178,6 +187,12 @@ func (m *Model) settled(n *network, hosts []HostKind, placed [][]Placed) (o outc
 				return o, nil, fmt.Errorf("%+v is no placement: the model has %d classes, and the host %d drives", p,
 					len(m.Classes), len(hosts[h].Drives))
 			}
+			for _, s := range p.Shares {
+				valid := func(x float64) bool { return x >= 0 && x <= 1 }
+				if s.Drive < 0 || s.Drive >= len(hosts[h].Drives) || !valid(s.Reads) || !valid(s.Writes) {
+					return o, nil, fmt.Errorf("%+v is no share of I/O: the host has %d drives", s, len(hosts[h].Drives))
+				}
+			}
 			if p.Count == 0 {
 				continue
 			}
@@ -203,7 +218,7 @@ func (m *Model) instancesOf(host *HostKind, at int, p Placed) instances {
 	f := &m.Classes[p.Class]
 	clients, think := f.load()
 	holds := f.memory()
-	return instances{params: &f.Params, host: host, at: at, drive: p.Drive, stood: m.stood(f), own: p.Own,
+	return instances{params: &f.Params, host: host, at: at, drive: p.Drive, shares: p.Shares, stood: m.stood(f), own: p.Own,
 		count: float64(p.Count), clients: float64(clients), think: max(think, p.Think), fixed: holds.fixed, held: holds.most}
 }
 

@@ -36,6 +36,7 @@ const (
 	LoadAnnotation    = Prefix + "load"             // operations a second that it is asked for at most: 300/s
 	LimitAnnotation   = Prefix + "limits"           // "read-iops: 300, write-bandwidth: 50MB/s"
 	DriveAnnotation   = Prefix + "drive"            // of the host's, by its name in the kind, where no volume says it
+	SplitAnnotation   = Prefix + "split"            // shares of its I/O by volume: "wal: 30%, data: 70%"
 	DataAnnotation    = Prefix + "data"             // bytes that a move copies: 100GB
 	UnknownAnnotation = Prefix + "unknown"          // Allow or Deny: nodes of which nobody knows what it would do there
 )
@@ -46,7 +47,7 @@ const AdmittedAnnotation = Prefix + "admitted"
 
 // declared are the annotations by which pods say what they are and need.
 var declared = []string{ClassAnnotation, LeastAnnotation, LoadAnnotation, P99Annotation, LimitAnnotation,
-	DriveAnnotation, DataAnnotation, UnknownAnnotation}
+	DriveAnnotation, SplitAnnotation, DataAnnotation, UnknownAnnotation}
 
 // Admission returns the value of AdmittedAnnotation for a pod that is being bound; "" for one that says nothing.
 func Admission(annotations map[string]string) string {
@@ -136,6 +137,8 @@ type Demand struct {
 	MostP99   float64       // seconds; 0 for any
 	Limits    result.Limits // of the pod
 	Drive     string        // of the host; "" for its first
+	Split     []Part        // of its I/O by volume, sorted by name; none where it does not say that
+	Parts     []Part        // of its I/O by drive of the host, where it counts on several; Drive is "" then
 	Data      int64         // bytes
 	Unknown   string        // Allow or Deny; "" for what the scheduler does
 
@@ -152,7 +155,7 @@ const (
 func (d *Demand) Limited() bool { return d.LeastRate > 0 || d.MostP99 > 0 }
 
 // Sign returns a text that is the same for equal demands alone.
-func (d *Demand) Sign() string { return fmt.Sprintf("%x %s", d.key, d.Unknown) }
+func (d *Demand) Sign() string { return fmt.Sprintf("%x %s %v", d.key, d.Unknown, d.Split) }
 
 // On returns the demand on a node: limits on devices count where they are held.
 func (d *Demand) On(held bool) *Demand {
@@ -164,13 +167,13 @@ func (d *Demand) On(held bool) *Demand {
 	return d.variant(l, d.Drive)
 }
 
-// variants are demands with other limits, or on another drive, than their annotations say.
+// variants are demands with other limits, or on other drives, than their annotations say.
 var variants = cache[variant, *Demand]{limit: mostDemands}
 
 type variant struct {
 	demand *Demand
 	limits result.Limits
-	drive  string
+	drives string // a name, or shares
 }
 
 func (d *Demand) variant(l result.Limits, drive string) *Demand {
@@ -192,8 +195,8 @@ func (d *Demand) withoutNeeds() *Demand {
 }
 
 func (d *Demand) keyed() *Demand {
-	hash := sha256.Sum256(fmt.Appendf(nil, "%q %g %g %g %+v %q", d.Class, d.LeastRate, d.Load, d.MostP99, d.Limits,
-		d.Drive))
+	hash := sha256.Sum256(fmt.Appendf(nil, "%q %g %g %g %+v %q %v", d.Class, d.LeastRate, d.Load, d.MostP99, d.Limits,
+		d.Drive, d.Parts))
 	d.key = string(hash[:16])
 	return d
 }
@@ -203,7 +206,7 @@ func (d *Demand) keyed() *Demand {
 var demands = cache[said, parsed]{limit: mostDemands}
 
 type said struct {
-	class, least, load, p99, limits, drive, data, unknown string
+	class, least, load, p99, limits, drive, split, data, unknown string
 
 	cpus   float64 // that all its containers may have
 	memory int64   // bytes
@@ -233,15 +236,20 @@ func DemandOf(pod *corev1.Pod) (*Demand, error) {
 	}
 	cpus, memory := resourcesOf(pod)
 	s := said{a[ClassAnnotation], a[LeastAnnotation], a[LoadAnnotation], a[P99Annotation], a[LimitAnnotation],
-		a[DriveAnnotation], a[DataAnnotation], a[UnknownAnnotation], cpus, memory, withVolumes(pod)}
+		a[DriveAnnotation], a[SplitAnnotation], a[DataAnnotation], a[UnknownAnnotation], cpus, memory, withVolumes(pod)}
 	p := demands.get(s, func() parsed {
 		d, err := s.parse()
 		return parsed{d, err}
 	})
+	if p.err == nil && len(p.demand.Split) > 0 {
+		if err := checkSplit(pod, p.demand.Split); err != nil {
+			return nil, err
+		}
+	}
 	return p.demand, p.err
 }
 
-// Bounds of what pods say: longest of a name or number, as labels have it, and longestLimits of all limits.
+// Bounds of what pods say: longest of a name or number, as labels have it, and longestLimits of all limits, or shares.
 const (
 	longest       = 63
 	longestLimits = 1000
@@ -252,7 +260,7 @@ func bounded(annotations map[string]string) error {
 	var problems problem.List
 	for _, name := range declared {
 		limit := longest
-		if name == LimitAnnotation {
+		if name == LimitAnnotation || name == SplitAnnotation {
 			limit = longestLimits
 		}
 		if n := len(annotations[name]); n > limit {
@@ -357,6 +365,10 @@ func (s said) parse() (*Demand, error) {
 		d.Data, err = field.Bytes.Like("100GB").Parse(s.data)
 		wrong(DataAnnotation, err)
 	}
+	if s.split != "" {
+		d.Split, err = ParseSplit(s.split)
+		wrong(SplitAnnotation, err)
+	}
 	d.Limits, err = ParseLimits(s.limits)
 	wrong(LimitAnnotation, err)
 	if d.Limits.CPUs != 0 || d.Limits.MemoryBytes != 0 {
@@ -447,7 +459,7 @@ func OnNode(node *corev1.Node, kind *Kind, pods iter.Seq[*corev1.Pod], claims Cl
 			if !counts(pod.Namespace) {
 				d = d.withoutNeeds()
 			}
-			placed, _ = kind.demandsOn(node, d, volumes, held)
+			placed = kind.demandsOn(node, d, volumes, held).placed
 		}
 		switch len(placed) {
 		case 0: // it has no class, or stands on none of the node's drives

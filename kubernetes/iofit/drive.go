@@ -141,24 +141,25 @@ type Claims struct {
 
 // Volume is a volume of a pod, and what it stands on.
 type Volume struct {
-	name    string
-	on      []basis // the surest first
-	scratch bool    // it dies with the pod
+	volumes []string // names in the pod
+	name    string   // of the claim; "" for none
+	on      []basis  // the surest first
+	scratch bool     // it dies with the pod
 }
 
 // Of returns the volumes of a pod that may stand on drives. settled reports whether what they stand on is known for
 // good: each claim is bound.
 func (c Claims) Of(pod *corev1.Pod) (all []Volume, settled bool) {
 	settled = true
-	scratch := false
+	var scratch []string
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
-		if v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumDefault {
-			scratch = true
+		if isScratch(v) {
+			scratch = append(scratch, v.Name)
 			continue
 		}
 		if v.HostPath != nil {
-			all = append(all, Volume{on: []basis{{pathsKey, v.HostPath.Path}}})
+			all = append(all, Volume{volumes: []string{v.Name}, on: []basis{{pathsKey, v.HostPath.Path}}})
 			continue
 		}
 		claim := ClaimName(pod, v)
@@ -167,10 +168,10 @@ func (c Claims) Of(pod *corev1.Pod) (all []Volume, settled bool) {
 		}
 		on, bound := c.claim(pod.Namespace, claim)
 		settled = settled && bound
-		all = append(all, Volume{name: claim, on: on})
+		all = append(all, Volume{volumes: []string{v.Name}, name: claim, on: on})
 	}
-	if scratch || len(all) == 0 { // the last: data of a claim says more of a pod than its scratch space does
-		all = append(all, Volume{on: []basis{{pathsKey, kubeletPath}}, scratch: true})
+	if len(scratch) > 0 || len(all) == 0 { // the last: data of a claim says more of a pod than its scratch space does
+		all = append(all, Volume{volumes: scratch, on: []basis{{pathsKey, kubeletPath}}, scratch: true})
 	}
 	return all, settled
 }
@@ -305,64 +306,85 @@ func unreadDrives(err error) error {
 	return fmt.Errorf("annotation %s of the node does not count: %s", DrivesAnnotation, string(text))
 }
 
+// reading is what the demand of a pod with volumes may be on a node: one demand, or one for each way in which claims that
+// are not bound may stand on its drives. It is none if the volumes are on none of the node's drives.
+type reading struct {
+	placed  []*Demand
+	note    string // what is not known of the drives, or does not count; "" for nothing
+	unknown string // why nobody can tell what the pod does there; "" where that can be told
+}
+
 // demandsOn returns what the demand of a pod with volumes may be on a node: limits on devices count if they are held,
-// and the drive is that of its volumes. It is one demand, or one for each drive where an unbound claim is of a class on
-// several. It is none if the volumes are on none of the node's drives. The model has one drive for a pod. note is what
-// is not known of the drive, or does not count; "" for nothing.
-func (k *Kind) demandsOn(node *corev1.Node, d *Demand, volumes []Volume, held bool) (placed []*Demand, note string) {
+// and the drives are those of its volumes.
+func (k *Kind) demandsOn(node *corev1.Node, d *Demand, volumes []Volume, held bool) reading {
 	here := d.On(held)
 	if len(volumes) == 0 || len(k.Host.Drives) == 0 {
-		return []*Demand{here}, ""
+		return reading{placed: []*Demand{here}}
 	}
 	known, err := k.basesOf(node)
+	at := reading{}
+	if len(d.Split) > 0 {
+		at = k.splitOn(known, here, volumes)
+	} else {
+		at = k.wholeOn(known, here, volumes)
+	}
+	if err != nil && len(at.placed) > 0 {
+		at.note = err.Error()
+	}
+	return at
+}
+
+// wholeOn is demandsOn for a pod that does not say how its I/O is split.
+func (k *Kind) wholeOn(known bases, here *Demand, volumes []Volume) (at reading) {
 	var drives, choices []string
-	network := false
+	network, unbound := false, 0
 	for _, v := range volumes {
 		switch on := known.drives(v.on); {
 		case len(on) == 0:
-			if note == "" {
-				note = v.unknown(k.Name)
-			}
+			at.note = cmp.Or(at.note, v.unknown(k.Name))
 		case slices.Contains(on, noDrive):
 			network = true
-		case v.scratch && network: // data of a claim says more of a pod
+		case v.scratch && (network || len(drives) > 0 || unbound > 0): // data of a claim says more of a pod
 		case len(on) == 1 && !slices.Contains(drives, on[0]):
 			drives = append(drives, on[0])
-		case len(on) > 1 && choices == nil:
-			choices = on
+		case len(on) > 1:
+			unbound++
+			for _, drive := range on {
+				if !slices.Contains(choices, drive) {
+					choices = append(choices, drive)
+				}
+			}
 		}
 	}
-	if network && len(drives) == 0 && choices == nil && note == "" {
-		return nil, ""
-	}
-	if err != nil {
-		note = err.Error()
-	}
+	several := slices.Concat(drives, slices.DeleteFunc(slices.Clone(choices), func(name string) bool {
+		return slices.Contains(drives, name)
+	}))
+	note := at.note
+	on := func(drive, note string) reading { return reading{placed: []*Demand{here.on(drive)}, note: note} }
 	switch {
-	case len(drives) == 0 && slices.Contains(choices, d.Drive):
-		drives = []string{d.Drive}
-	case len(drives) == 0 && len(choices) > 0:
+	case len(several) == 0 && network && note == "":
+		return reading{}
+	case slices.Contains(several, here.Drive):
+		return on(here.Drive, note)
+	case len(drives) == 0 && unbound == 1:
 		for _, drive := range choices {
-			placed = append(placed, here.on(drive))
+			at.placed = append(at.placed, here.on(drive))
 		}
-		return placed, note
+		return at
+	case len(several) == 0 && note == "": // such as /etc/localtime of the node
+		return reading{placed: []*Demand{here}}
+	case len(several) == 0 && here.Drive != "":
+		return reading{placed: []*Demand{here},
+			note: fmt.Sprintf("%s; the pod counts on %s, as its annotation says", note, here.Drive)}
+	case len(several) == 0:
+		return reading{placed: []*Demand{here},
+			note: fmt.Sprintf("%s; the pod counts on the first, %s", note, k.Host.Drives[0].Name)}
+	case len(several) > 1:
+		return k.unsplit(here, several)
+	case here.Drive != "":
+		note = fmt.Sprintf("its volumes are on %s, and its annotation says %s", several[0], here.Drive)
 	}
-	switch {
-	case len(drives) == 0 && note == "": // such as /etc/localtime of the node
-		return []*Demand{here}, ""
-	case len(drives) == 0 && d.Drive != "":
-		return []*Demand{here}, fmt.Sprintf("%s; the pod counts on %s, as its annotation says", note, d.Drive)
-	case len(drives) == 0:
-		return []*Demand{here}, fmt.Sprintf("%s; the pod counts on the first, %s", note, k.Host.Drives[0].Name)
-	case slices.Contains(drives, d.Drive):
-		return []*Demand{here.on(d.Drive)}, note
-	case d.Drive != "":
-		note = fmt.Sprintf("its volumes are on %s, and its annotation says %s", plural.And(drives), d.Drive)
-	case len(drives) > 1:
-		note = fmt.Sprintf("its volumes are on %s, and the pod counts on %s alone: annotation %s names another",
-			plural.And(drives), drives[0], DriveAnnotation)
-	}
-	return []*Demand{here.on(drives[0])}, note
+	return on(several[0], note)
 }
 
 // roomiest returns the demand of those that may be one pod's of which a node of the kind has most room: one that keeps
@@ -385,8 +407,7 @@ func (k *Kind) roomiest(standing Standing, demands []*Demand) (best *Demand, ver
 
 // OffDrives reports whether a pod's volumes are on none of a node's drives.
 func (k *Kind) OffDrives(node *corev1.Node, d *Demand, volumes []Volume) bool {
-	placed, _ := k.demandsOn(node, d, volumes, true)
-	return len(placed) == 0
+	return len(k.demandsOn(node, d, volumes, true).placed) == 0
 }
 
 // unknown says why nobody knows on which drive of a kind's nodes a volume is; "" for a path of the node, which need
@@ -411,11 +432,16 @@ func (b basis) String() string {
 }
 
 // DriveOn returns the number of the drive of the kind's hosts that a pod with volumes is on, on a node, and whether its
-// volumes or its annotation say so. It is the first otherwise; below 0 where there are none.
+// volumes or its annotation say so. It is the first otherwise; below 0 where there are none. Of several drives, it is
+// the one with the largest share of the pod's I/O.
 func (k *Kind) DriveOn(node *corev1.Node, d *Demand, volumes []Volume) (drive int, known bool) {
 	i := -1
-	if at, _ := k.demandsOn(node, d, volumes, true); len(at) == 1 {
-		i = slices.IndexFunc(k.Host.Drives, func(h model.HostDrive) bool { return h.Name == at[0].Drive })
+	if at := k.demandsOn(node, d, volumes, true).placed; len(at) == 1 {
+		name := at[0].Drive
+		if parts := at[0].Parts; len(parts) > 0 {
+			name = slices.MaxFunc(parts, func(a, b Part) int { return cmp.Compare(a.Reads+a.Writes, b.Reads+b.Writes) }).Name
+		}
+		i = k.driveNumber(name)
 	}
 	return max(i, min(0, len(k.Host.Drives)-1)), i >= 0
 }
@@ -439,18 +465,23 @@ func (d *Demand) on(drive string) *Demand {
 
 // JudgeOn returns what a pod with volumes would do on a node of the kind, as Judge does of what it needs there.
 func (k *Kind) JudgeOn(node *corev1.Node, standing Standing, d *Demand, volumes []Volume) Verdict {
-	all, note := k.demandsOn(node, d, volumes, standing.held)
-	if len(all) == 0 {
+	at := k.demandsOn(node, d, volumes, standing.held)
+	if len(at.placed) == 0 {
 		return Verdict{Unknown: "its volumes are on none of the node's drives", Always: true}
 	}
-	placed, v := k.roomiest(standing, all)
+	if at.unknown != "" {
+		before := k.look(standing, k.sharesOf(standing))
+		return k.unknown(standing, before, Verdict{Unknown: at.unknown, Always: true})
+	}
+	placed, v := k.roomiest(standing, at.placed)
+	note := at.note
 	if words := k.busyWords(standing.free, placed); words != "" && note != "" {
 		note = words + "; " + note
 	} else if words != "" {
 		note = words
 	}
 	if len(k.Host.Drives) > 1 {
-		v.Drive = cmp.Or(placed.Drive, k.Host.Drives[0].Name)
+		v.Drive = cmp.Or(plural.And(placed.drives()), k.Host.Drives[0].Name)
 	}
 	switch {
 	case note == "":

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -59,7 +60,7 @@ func TestDemands(t *testing.T) {
 		"limits", "read-iops: 300, write-bandwidth: 50MB/s", "drive", "nvme")
 	want := Demand{Class: "reads", LeastRate: 1500, MostP99: 0.01, Data: 100e9, Drive: "nvme", key: d.key}
 	want.Limits.Read.OperationsPerSecond, want.Limits.Write.BytesPerSecond = 300, 50e6
-	if *d != want {
+	if !reflect.DeepEqual(*d, want) {
 		t.Errorf("%+v, want %+v", *d, want)
 	}
 	if again := aDemand(t, "class", "reads", "least-throughput", "1500/s", "p99-limit", "10ms", "data", "100GB",

@@ -214,11 +214,14 @@ func (k *Kind) placed(d *Demand) (model.Placed, error) {
 			didYouMean(d.Class, names))
 	}
 	if d.Drive != "" {
-		p.Drive = slices.IndexFunc(k.Host.Drives, func(h model.HostDrive) bool { return h.Name == d.Drive })
+		p.Drive = k.driveNumber(d.Drive)
 		if p.Drive < 0 {
 			p.Drive = first
 			return p, fmt.Errorf("%s nodes have no drive %q", k.Name, d.Drive)
 		}
+	}
+	for _, part := range d.Parts {
+		p.Shares = append(p.Shares, model.Share{Drive: k.driveNumber(part.Name), Reads: part.Reads, Writes: part.Writes})
 	}
 	if d.Load > 0 {
 		p.Think = k.thinks.get(d.key, func() float64 {
@@ -385,9 +388,9 @@ type Verdict struct {
 	P99  float64 // seconds; NaN where no p99 was measured
 
 	Least  float64     // lower end of Rate's interval of 90%; NaN where nobody knows it
-	Device model.Asked // what it asks of its drive
+	Device model.Asked // what it asks of its drives
 
-	Drive string // on which the pod counts; "" where the kind has but one, or none
+	Drive string // on which the pod counts, or several: "nvme and sata"; "" where the kind has but one, or none
 	Note  string // what is not known of that, or does not count; "" for nothing
 }
 

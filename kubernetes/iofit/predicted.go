@@ -12,7 +12,7 @@ const PredictedAnnotation = Prefix + "predicted"
 
 // Prediction is what a pod was predicted to do when it was placed, a second; NaN, or null, is what nobody knows.
 type Prediction struct {
-	Drive      string       `json:"drive,omitempty"` // on which it counts; "" where the kind has but one
+	Drive      string       `json:"drive,omitempty"` // on which it counts, or several; "" where the kind has but one
 	Operations model.Number `json:"operations"`      // of its class
 	Least      model.Number `json:"least"`           // of these: the lower end of their interval of 90%
 
@@ -25,7 +25,11 @@ type Prediction struct {
 
 // Prediction returns what is predicted of the pod itself.
 func (v Verdict) Prediction() Prediction {
-	return Prediction{v.Drive, model.Number(v.Rate), model.Number(v.Least), model.Number(v.Device.Reads),
+	drive := v.Drive
+	if len(drive) > longest {
+		drive = "several"
+	}
+	return Prediction{drive, model.Number(v.Rate), model.Number(v.Least), model.Number(v.Device.Reads),
 		model.Number(v.Device.Writes), model.Number(v.Device.ReadBytes), model.Number(v.Device.WriteBytes)}
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/units/plural"
 )
 
 // UndeclaredAnnotation is of the pod of limits of a node: the I/O that the node's pods without a class do, as measured
@@ -179,12 +180,17 @@ func (f freeDrives) take(drives []model.HostDrive) []model.HostDrive {
 	return drives
 }
 
-// busyWords says what pods without a class take of the drive that a demand counts on; "" for nothing.
+// busyWords says what pods without a class take of the drives that a demand counts on; "" for nothing.
 func (k *Kind) busyWords(f freeDrives, d *Demand) string {
-	p, err := k.placed(d)
-	if err != nil || f.of(p.Drive) == parts {
+	var taken []string
+	for i, h := range k.Host.Drives {
+		counts := slices.Contains(d.drives(), h.Name) || len(d.drives()) == 0 && i == 0
+		if part := f.of(i); counts && part < parts {
+			taken = append(taken, fmt.Sprintf("%d%% of drive %s", 100*(parts-part)/parts, h.Name))
+		}
+	}
+	if len(taken) == 0 {
 		return ""
 	}
-	taken := 100 * (parts - f.of(p.Drive)) / parts
-	return fmt.Sprintf("pods without a class take %d%% of drive %s", taken, k.Host.Drives[p.Drive].Name)
+	return "pods without a class take " + plural.And(taken)
 }
