@@ -57,7 +57,7 @@ func newImageBuildCommand(a *app) *cobra.Command {
 	var known strings.Builder
 	for _, r := range image.Recipes() {
 		names = append(names, r.Name)
-		fmt.Fprintf(&known, "  %-12s %s\n", r.Name, r.Summary)
+		fmt.Fprintf(&known, "  %-13s %s\n", r.Name, r.Summary)
 	}
 	cmd := &cobra.Command{
 		Use:   "build NAME",

@@ -97,7 +97,7 @@ func (a *app) dryRun(ctx context.Context, o trial.Options, with runOptions) erro
 	if e.Budget > 0 {
 		p.Questions = a.questions(e)
 	}
-	p.Mixes, p.Images = e.ResultMixes(), site.NeededImages(e, o.Images)
+	p.Mixes, p.Images = e.ResultMixes(), site.NeededImages(e, o.Images, hostinfo.New())
 	asks, ok := e.PlanHost(hostinfo.New().Capacity())
 	if ok {
 		asks.EstimateLoading(keptLoads(o.Golden))
@@ -132,6 +132,9 @@ func (p dryRunPlan) writeImages(out io.Writer) {
 		}
 		fmt.Fprintf(out, "\nServers of %s run from image %s, %s\n", plural.And(n.Workloads),
 			printable.Line(n.Kept.Name), n.Kept.Digest)
+		if n.Rings != "" {
+			fmt.Fprintf(out, "  its containers have %s\n", n.Rings)
+		}
 	}
 }
 

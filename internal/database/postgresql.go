@@ -76,6 +76,10 @@ const (
 	ioMethodRing    = "io_uring"
 )
 
+// postgresqlProcesses are the processes that can read beside those of connections: 16 of autovacuum, 8 workers, 10
+// senders of logs, and 8 of the server. Version 18 makes a ring for each at its start.
+const postgresqlProcesses = 42
+
 // asynchronousIO is the major version in which io_method came.
 const asynchronousIO = 18
 
@@ -142,10 +146,13 @@ func (p *postgresql) Address() Address { return Address{Socket: postgresqlSocket
 // Image implements Server.
 func (p *postgresql) Image() *workload.Image {
 	i := &workload.Image{Name: p.PostgresqlParams.Image, Make: "sudo plimsoll image build postgresql",
-		Account: postgresqlAccount, Ring: p.IOMethod == ioMethodRing}
+		Account: postgresqlAccount}
+	if p.IOMethod == ioMethodRing {
+		i.Rings = p.MaxConnections + postgresqlProcesses
+	}
 	if p.IOMethod != ioMethodDefault {
 		i.Major, i.Option = asynchronousIO, "io_method: "+p.IOMethod
-		i.Make = fmt.Sprintf("sudo plimsoll image pull postgres:%d", asynchronousIO)
+		i.Make = fmt.Sprintf("sudo plimsoll image build postgresql-%d", asynchronousIO)
 	}
 	return i
 }

@@ -29,15 +29,15 @@ func TestIOMethodOfPostgresql(t *testing.T) {
 	for text, want := range map[string]struct {
 		option string
 		major  int
-		ring   bool
+		rings  int // as a server of version 18.6 made with 300 connections
 	}{
-		"{fillfactor: 90}": {}, "{io_method: default}": {}, "{io_method: worker}": {"io_method=worker", 18, false},
-		"{io_method: sync}": {"io_method=sync", 18, false}, "{io_method: io_uring}": {"io_method=io_uring", 18, true},
+		"{fillfactor: 90}": {}, "{io_method: default}": {}, "{io_method: worker}": {"io_method=worker", 18, 0},
+		"{io_method: sync}": {"io_method=sync", 18, 0}, "{io_method: io_uring}": {"io_method=io_uring", 18, 342},
 	} {
 		p := postgresqlOf(t, text)
 		argv := p.Serve("/data").Argv
 		at := slices.IndexFunc(argv, func(word string) bool { return strings.HasPrefix(word, "io_method") })
-		if i := p.Image(); i.Major != want.major || i.Ring != want.ring || (at >= 0) != (want.option != "") ||
+		if i := p.Image(); i.Major != want.major || i.Rings != want.rings || (at >= 0) != (want.option != "") ||
 			at >= 0 && argv[at] != want.option {
 			t.Errorf("%s: %+v, %q", text, i, argv)
 		}

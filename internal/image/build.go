@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -42,6 +43,12 @@ func (s *Store) Build(ctx context.Context, r Recipe, progress Progress) (image I
 	progress.Step("reading the distribution's index", 0)
 	if err := a.update(ctx); err != nil {
 		return Image{}, err
+	}
+	if r.Suite != "" {
+		progress.Step("reading the index of Debian "+r.Suite, 0.1)
+		if err := a.useSuite(ctx, r.Suite); err != nil {
+			return Image{}, err
+		}
 	}
 	progress.Step("fetching packages", 0.15)
 	archives, err := a.fetch(ctx, r.Packages)
@@ -199,7 +206,10 @@ func oneLayer(r Recipe, path string) (v1.Image, error) {
 }
 
 // apt is apt-get with lists, a cache and a database of installed packages of its own.
-type apt struct{ dir string }
+type apt struct {
+	dir     string
+	options []string // beside those for its directories
+}
 
 func newApt(dir string) (*apt, error) {
 	for _, sub := range []string{"lists/partial", "cache/archives/partial"} {
@@ -207,16 +217,22 @@ func newApt(dir string) (*apt, error) {
 			return nil, err
 		}
 	}
-	return &apt{dir}, os.WriteFile(filepath.Join(dir, "status"), nil, 0o644) //nolint:gosec // as above
+	return &apt{dir: dir}, os.WriteFile(filepath.Join(dir, "status"), nil, 0o644) //nolint:gosec // as above
 }
 
 func (a *apt) run(ctx context.Context, args ...string) error {
-	argv := append([]string{
+	_, err := a.output(ctx, args...)
+	return err
+}
+
+// output runs apt-get and returns what it printed.
+func (a *apt) output(ctx context.Context, args ...string) (string, error) {
+	argv := slices.Concat([]string{
 		"-o", "Dir::State::lists=" + filepath.Join(a.dir, "lists"),
 		"-o", "Dir::State::status=" + filepath.Join(a.dir, "status"),
 		"-o", "Dir::Cache=" + filepath.Join(a.dir, "cache"),
 		"-o", "Debug::NoLocking=1", "-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none", "-o", "Acquire::Retries=3",
-	}, args...)
+	}, a.options, args)
 	cmd := exec.CommandContext(ctx, "apt-get", argv...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
 	var output bytes.Buffer
@@ -224,12 +240,12 @@ func (a *apt) run(ctx context.Context, args ...string) error {
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return "", ctx.Err()
 	case err != nil:
-		return problem.New(problem.Failed, "apt-get "+strings.Join(args, " "), errorLines(output.String()),
+		return "", problem.New(problem.Failed, "apt-get "+strings.Join(args, " "), errorLines(output.String()),
 			"see that this host reaches the archives in /etc/apt: apt-get update")
 	}
-	return nil
+	return output.String(), nil
 }
 
 // errorLines returns the lines of apt's output that report errors; all of it if there are none.
@@ -249,6 +265,49 @@ func errorLines(output string) string {
 func (a *apt) update(ctx context.Context) error {
 	// Without it, an archive that is not reached is a warning.
 	return a.run(ctx, "-o", "APT::Update::Error-Mode=any", "update")
+}
+
+// debianKeys are the keys that Debian signs its archives with.
+const debianKeys = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+// useSuite makes one suite of Debian the only source. It comes from the archive that this host's apt has Debian from,
+// which update has read, and only with Debian's signature.
+func (a *apt) useSuite(ctx context.Context, suite string) error {
+	what := "packages of Debian " + suite
+	out, err := a.output(ctx, "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Origin: Debian",
+		"Label: Debian")
+	if err != nil {
+		return err
+	}
+	archive := debianArchive(out)
+	if archive == "" {
+		return problem.New(problem.Unsupported, what, "this host's apt has no archive of Debian",
+			"pull the database's official image, or make it on a host with Debian: plimsoll image pull, plimsoll image load")
+	}
+	if _, err := os.Stat(debianKeys); err != nil {
+		return problem.New(problem.Unsupported, what, "this host lacks Debian's keys: "+err.Error(),
+			"apt-get install debian-archive-keyring")
+	}
+	list := filepath.Join(a.dir, "suite.list")
+	source := fmt.Sprintf("deb [signed-by=%s] %s %s main\n", debianKeys, archive, suite)
+	if err := os.WriteFile(list, []byte(source), 0o644); err != nil { //nolint:gosec // as newApt
+		return err
+	}
+	a.options = append(a.options, "-o", "Dir::Etc::sourcelist="+list, "-o", "Dir::Etc::sourceparts=/dev/null")
+	return a.update(ctx)
+}
+
+// archiveAddress matches addresses of archives that a list of sources can have as they are.
+var archiveAddress = regexp.MustCompile(`^(https?|mirror\+https?)://[A-Za-z0-9._~:/@%+-]+$`)
+
+// debianArchive returns the first address of an archive that apt printed, "" for none.
+func debianArchive(printed string) string {
+	for line := range strings.Lines(printed) {
+		if line = strings.TrimSpace(line); archiveAddress.MatchString(line) {
+			return line
+		}
+	}
+	return ""
 }
 
 // fetch downloads packages and their dependencies, and returns their archives by name.

@@ -138,6 +138,42 @@ func TestVersionsOfPackages(t *testing.T) {
 	}
 }
 
+// An archive's address becomes a line of a list of sources: no option, no second line, and no path of this host.
+func TestAttackArchiveOfASuite(t *testing.T) {
+	for printed, want := range map[string]string{
+		"http://deb.debian.org/debian/\n": "http://deb.debian.org/debian/", "": "", "\n\n": "",
+		"https://mirror.example.org:8080/debian\nhttp://b.example.org/\n": "https://mirror.example.org:8080/debian",
+		"http://a.example.org/ evil main\n":                               "", "file:/srv/debian\n": "", "copy:/srv\n": "",
+		"[trusted=yes] http://a.example.org/\nhttps://b.example.org/d\n": "https://b.example.org/d",
+		"cdrom:[Debian 12]/\n": "", "http://a.example.org/$(ARCH)\n": "",
+	} {
+		if got := debianArchive(printed); got != want {
+			t.Errorf("%q: %q, not %q", printed, got, want)
+		}
+	}
+}
+
+// A server of another suite runs on this host's kernel, with the libraries of that suite.
+func TestBuildOfASuite(t *testing.T) {
+	canBuildHere(t)
+	soak.Only(t)
+	r := shell
+	r.Suite = "forky"
+	store := In(t.TempDir())
+	made, err := store.Build(t.Context(), r, &steps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if output := inImage(t, store, made, "echo $((6 * 7))"); output != "42\n" {
+		t.Errorf("its program says %q", output)
+	}
+	r.Suite = "no-such-suite"
+	_, err = store.Build(t.Context(), r, &steps{})
+	if p := problem.Of(err, problem.Failed); p == nil || !strings.Contains(p.Why, "no-such-suite") {
+		t.Errorf("a suite that is not there: %v", err)
+	}
+}
+
 // A package that is cut short is not taken for a whole one.
 func TestPackagesThatAreCutShort(t *testing.T) {
 	canBuildHere(t)

@@ -7,6 +7,7 @@ type Recipe struct {
 	Name     string   // of the image: "postgresql"
 	Summary  string   // purpose, in a line
 	Others   string   // why other versions cannot be built; "" where only the package's own is known
+	Suite    string   // of Debian that the packages are of; "" for the sources of this host's apt
 	Packages []string // packages whose programs are wanted, installed with their dependencies
 	Without  []string // packages that only install or set up others
 	Path     string   // where programs are looked for
@@ -27,6 +28,13 @@ var installers = []string{
 	"sensible-utils", "ucf", "usrmerge", "sysvinit-utils", "lsb-base", "libfile-find-rule-perl", "libjson-perl",
 	"libnumber-compare-perl", "libtext-glob-perl", "ssl-cert", "postgresql-common", "postgresql-client-common",
 	"gcc-12-base", "readline-common", "locales",
+}
+
+// forkyInstallers are installers that Debian 12 lacks or has by another name.
+var forkyInstallers = []string{
+	"debianutils", "gcc-16-base", "libc-l10n", "libdebconfclient0", "libgdbm-compat4t64", "libgdbm6t64", "libperl5.42",
+	"libproc2-1", "libsemanage-common", "libsemanage2", "libsystemd-shared", "libtext-charwidth-perl",
+	"libtext-wrapi18n-perl", "login.defs", "mawk", "netbase", "openssl", "perl-modules-5.42", "procps", "systemd",
 }
 
 // basePackages are always installed in Debian, so that no package depends on them explicitly.
@@ -58,8 +66,14 @@ func Recipes() []Recipe {
 		},
 		{
 			Name: "postgresql", Summary: "PostgreSQL 15, as Debian 12 packages it", Packages: addToBase("postgresql-15"),
+			Others:  "Debian 12 has version 15; version 18 is an image apart, postgresql-18",
 			Without: installers, Path: "/usr/lib/postgresql/15/bin:" + debianPath, User: "postgres", UserID: 999,
 			Versions: "postgresql-15",
+		},
+		{
+			Name: "postgresql-18", Summary: "PostgreSQL 18 with io_uring, as Debian 14 (forky) packages it",
+			Suite: "forky", Packages: addToBase("postgresql-18"), Without: slices.Concat(installers, forkyInstallers),
+			Path: "/usr/lib/postgresql/18/bin:" + debianPath, User: "postgres", UserID: 999, Versions: "postgresql-18",
 		},
 	}
 }

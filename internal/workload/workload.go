@@ -233,7 +233,9 @@ type Image struct {
 
 	Major  int    // the oldest major version that has Option; 0 for any
 	Option string // that needs that version, as the file has it: "io_method: io_uring"
-	Ring   bool   // the server uses io_uring, which Docker's default profile refuses from version 25 on
+	// Rings is the number of rings of io_uring that the server makes, 0 for none. Docker's default profile refuses them
+	// from version 25 on.
+	Rings int
 }
 
 // ImageOf returns the image of the server that a workload drives; nil for none.

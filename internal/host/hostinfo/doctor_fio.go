@@ -60,6 +60,9 @@ func (h *Host) fioSection(found programVersions) Section {
 			s.Items = append(s.Items, h.containerRing(e))
 		}
 	}
+	if len(found.engines) > 0 {
+		s.Items = append(s.Items, h.Rings(postgresqlRings))
+	}
 	return s
 }
 

@@ -74,6 +74,8 @@ type systemCalls interface {
 	// atomicWrites returns the sizes of writes that are atomic in files of dir.
 	atomicWrites(dir string) (result.AtomicUnits, error)
 	runs() []string // ids of runs that are under way
+	// limits returns what /proc/PID/limits has of a program that this process starts.
+	limits() string
 }
 
 // programTimeout bounds a program that prints its version, and blkid. An emulated processor takes four seconds to

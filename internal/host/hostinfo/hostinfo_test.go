@@ -22,6 +22,7 @@ import (
 type recorded struct {
 	ring, maps error
 	free       uint64
+	limit      string                        // text of /proc/PID/limits
 	atomic     map[string]result.AtomicUnits // by directory; others fail
 }
 
@@ -35,7 +36,8 @@ func (r recorded) atomicWrites(dir string) (result.AtomicUnits, error) {
 	}
 	return u, nil
 }
-func (recorded) runs() []string { return nil }
+func (recorded) runs() []string   { return nil }
+func (r recorded) limits() string { return r.limit }
 
 // unpack makes a recorded host of testdata/NAME.txtar below a new directory.
 // Files in bin/ are programs; "links" lists symbolic links; proc/config is
@@ -69,7 +71,7 @@ func unpack(t *testing.T, name string) (*Host, string) {
 		Dev:   filepath.Join(root, "dev"),
 		Etc:   filepath.Join(root, "etc"), Lib: filepath.Join(root, "lib"), Boot: filepath.Join(root, "boot"),
 		Run: filepath.Join(root, "var/run"), Path: []string{filepath.Join(root, "bin")}, State: "/var/lib/plimsoll",
-		sbin: []string{filepath.Join(root, "sbin")}, calls: recorded{free: 100 << 30},
+		sbin: []string{filepath.Join(root, "sbin")}, calls: recorded{free: 100 << 30, limit: limitsOf("20000", "8388608")},
 	}, root
 }
 
@@ -176,7 +178,7 @@ func TestRecorded(t *testing.T) {
 }
 
 func calls(t *testing.T, d *datadriven.TestData) recorded {
-	r := recorded{free: 100 << 30}
+	r := recorded{free: 100 << 30, limit: limitsOf("20000", "8388608")}
 	errnos := map[string]error{"EPERM": unix.EPERM, "ENOSYS": unix.ENOSYS, "EACCES": unix.EACCES}
 	for _, a := range d.CmdArgs {
 		switch a.Key {

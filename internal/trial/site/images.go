@@ -41,10 +41,12 @@ type NeededImage struct {
 	Workloads []string     `json:"workloads"`
 	Kept      *image.Image `json:"kept,omitempty"` // nil where there is none: Missing says why, and what to do
 	Missing   string       `json:"missing,omitempty"`
+	// Rings states what containers permit a server that uses io_uring; "" for none that does.
+	Rings string `json:"io_uring,omitempty"`
 }
 
 // NeededImages returns the images that an experiment's workloads need.
-func NeededImages(e *experiment.Experiment, kept *image.Store) (images []NeededImage) {
+func NeededImages(e *experiment.Experiment, kept *image.Store, host *hostinfo.Host) (images []NeededImage) {
 	for _, w := range e.Workloads {
 		needs := workload.ImageOf(w)
 		if needs == nil {
@@ -59,6 +61,9 @@ func NeededImages(e *experiment.Experiment, kept *image.Store) (images []NeededI
 				n.Kept = &found
 			}
 			images, i = append(images, n), len(images)
+		}
+		if needs.Rings > 0 {
+			images[i].Rings = "Docker's seccomp profile with io_uring; " + host.Rings(needs.Rings).Value
 		}
 		images[i].Workloads = append(images[i].Workloads, w.Name)
 	}
@@ -96,13 +101,16 @@ func isNewEnough(found image.Image, needs *workload.Image) error {
 		"get a newer one and name it (image: NAME): "+needs.Make+"; or leave the option out")
 }
 
-// checkRing returns an error if this kernel refuses io_uring, which a server of the image uses.
+// checkRing returns an error if this kernel, or a limit of containers, refuses io_uring, which a server of the image
+// uses.
 func (r *Sites) checkRing(needs *workload.Image) error {
-	if !needs.Ring {
+	if needs.Rings == 0 {
 		return nil
 	}
-	if i := r.Env.Host.Ring(); i.OK != hostinfo.Yes {
-		return problem.New(problem.Unsupported, needs.Option, i.Why, i.Remedy)
+	for _, i := range []hostinfo.Item{r.Env.Host.Ring(), r.Env.Host.Rings(needs.Rings)} {
+		if i.OK == hostinfo.No {
+			return problem.New(problem.Unsupported, needs.Option, i.Why, i.Remedy)
+		}
 	}
 	return nil
 }
@@ -165,7 +173,7 @@ func (r *Sites) UnpackImages(ctx context.Context) (release func(), err error) {
 				return nil, err
 			}
 		}
-		known.ring = known.ring || workload.ImageOf(w).Ring
+		known.ring = known.ring || workload.ImageOf(w).Rings > 0
 		r.rootOf[w.Name] = known
 	}
 	return release, nil
