@@ -36,6 +36,8 @@ type watchFlags struct {
 	bytes   int64
 	service bool
 	follow  bool
+	// databases are servers that are asked for their counters: CONTAINER=KIND,KEY=VALUE
+	databases []string
 }
 
 func newWatchCommand(a *app) *cobra.Command {
@@ -64,7 +66,8 @@ load, beside what they do now: "plimsoll fit" writes models.
 --record DIR shows nothing: it writes what the host, its drives and its containers
 do, each second, to files in DIR, until interrupted. "plimsoll headroom DIR" reads
 them. The oldest are removed if all have more than --bytes. --service-file prints a
-unit of systemd that does so from each boot on.
+unit of systemd that does so from each boot on. --database records operations of a
+server in a container too, as the server counts them. Its statements only read.
 
 docs/how-to/watch-a-host.md explains each finding.
 
@@ -77,10 +80,11 @@ EXIT STATUS
   sudo plimsoll watch --metrics 9101
   sudo plimsoll watch --model model.json
   sudo plimsoll watch --record /var/lib/plimsoll-recording --bytes 2GiB
+  sudo plimsoll watch --record DIR --database shop/db=postgresql,dsn=file:/etc/shop.dsn
   plimsoll watch --record /var/lib/plimsoll-recording --service-file`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if flags.record != "" || flags.service {
+			if flags.record != "" || flags.service || len(flags.databases) > 0 {
 				return flags.recordHost(cmd, a)
 			}
 			return flags.watch(cmd.Context(), a)
@@ -102,6 +106,8 @@ EXIT STATUS
 		"`size` that a recording may have; then its oldest part is removed")
 	f.BoolVar(&flags.follow, "follow", false, "record reads and writes of containers also where cgroups do not count "+
 		"them (version 1), by following block requests: up to 10% of a processor")
+	f.StringArrayVar(&flags.databases, "database", nil, "`server` to record operations of: CONTAINER=KIND,dsn=file:PATH, "+
+		"dsn=env:NAME, or for Cassandra address=HOST:PORT, credentials=file:PATH, tls=true, ca=PATH; repeatable")
 	f.BoolVar(&flags.service, "service-file", false, "print a unit of systemd that records, and end")
 	f.BoolVar(&a.jsonOutput, "json", false, "print JSON")
 	mutuallyExclusive(cmd, "once", "metrics")

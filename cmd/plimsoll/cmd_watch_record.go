@@ -1,17 +1,23 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/database"
+	"plimsoll/internal/database/client"
 	"plimsoll/internal/field"
 	"plimsoll/internal/printable"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/recording/segments"
 	"plimsoll/internal/units"
 	"plimsoll/internal/watch"
@@ -27,22 +33,32 @@ const (
 func (f *watchFlags) recordHost(cmd *cobra.Command, a *app) error {
 	switch {
 	case f.record == "":
-		return &exitError{exitUsage, errors.New("--service-file is of a recording: add --record DIR")}
+		return &exitError{exitUsage, errors.New("--service-file and --database are of a recording: add --record DIR")}
 	case !cmd.Flags().Changed("interval"):
 		f.interval = shortestRecorded
 	case f.interval < shortestRecorded || f.interval > longestRecorded:
 		return &exitError{exitUsage, fmt.Errorf("--interval %s: a recording has intervals from 1s to 1m",
 			field.FormatDuration(f.interval))}
 	}
+	servers, err := f.servers()
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
 	if f.service {
 		return f.printService(a)
 	}
-	recorder, err := watch.NewRecorder(watch.Options{Sockets: f.sockets, NoLatency: !f.follow}, f.interval)
+	var mu sync.Mutex // guards stderr: servers warn while the recording does
+	warn := func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(a.stderr, "plimsoll: %s\n", printable.Line(text))
+	}
+	recorder, err := watch.NewRecorder(watch.Options{Sockets: f.sockets, NoLatency: !f.follow, Servers: servers,
+		Warn: warn}, f.interval)
 	if err != nil {
 		return &exitError{exitFailure, err}
 	}
 	defer recorder.Close()
-	warn := func(text string) { fmt.Fprintf(a.stderr, "plimsoll: %s\n", printable.Line(text)) }
 	w, err := segments.Open(f.record, recorder.Header(), segments.Options{Bytes: f.bytes, Warn: warn})
 	if err != nil {
 		return &exitError{codeOf(err), err}
@@ -57,6 +73,48 @@ func (f *watchFlags) recordHost(cmd *cobra.Command, a *app) error {
 		return &exitError{exitFailure, err}
 	}
 	return nil
+}
+
+// mostServers bounds the servers that are asked for their counters each interval.
+const mostServers = 100
+
+// servers returns the servers of --database, after seeing that their secrets can be read. Problems do not repeat what
+// may be a secret.
+func (f *watchFlags) servers() (servers []watch.Server, err error) {
+	var wrong problem.List
+	for i, text := range f.databases {
+		container, address, _ := strings.Cut(text, "=")
+		what := fmt.Sprintf("--database %d, of container %.100q", i+1, container)
+		running, problems := database.ParseRunning(address)
+		switch {
+		case !strings.Contains(text, "=") || container == "" || strings.ContainsFunc(container, unicode.IsControl):
+			problems = problem.List{{Kind: problem.Invalid, Why: "it names no container",
+				Remedy: "write CONTAINER=postgresql,dsn=file:PATH"}}
+			what = fmt.Sprintf("--database %d", i+1)
+		case len(problems) > 0:
+		case f.service && strings.HasPrefix(running.Address.Credentials, "env:"):
+			problems = problem.List{{Kind: problem.Invalid, Why: "a unit of systemd has no such variable",
+				Remedy: "write file:PATH"}}
+		case !f.service:
+			if err := client.CheckCounter(running); err != nil {
+				problems = problem.List{{Kind: problem.Invalid, Why: err.Error()}}
+			}
+		}
+		for _, p := range problems {
+			p.What, p.Why = what, problem.Problem{What: p.What, Why: p.Why}.Text()
+			wrong = append(wrong, p)
+		}
+		servers = append(servers, watch.Server{Container: container, Kind: running.Kind,
+			Open: func(ctx context.Context) (database.Counter, error) { return client.DialCounter(ctx, running) }})
+	}
+	if len(servers) > mostServers {
+		wrong = append(wrong, problem.Problem{Kind: problem.Invalid, What: fmt.Sprintf("--database %d times", len(servers)),
+			Why: fmt.Sprintf("up to %d servers are asked", mostServers)})
+	}
+	if len(wrong) > 0 {
+		return nil, wrong
+	}
+	return servers, nil
 }
 
 // printService prints a unit that records from each boot on.
@@ -75,12 +133,18 @@ func (f *watchFlags) printService(a *app) error {
 	quoted := func(text string) string {
 		return `"` + strings.NewReplacer("%", "%%", "$", "$$").Replace(text) + `"`
 	}
-	sockets := ""
+	options := ""
 	for _, s := range f.sockets {
-		sockets += " --socket " + quoted(s)
+		options += " --socket " + quoted(s)
 	}
 	if f.follow {
-		sockets += " --follow"
+		options += " --follow"
+	}
+	for _, d := range f.databases {
+		if strings.ContainsFunc(d, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }) {
+			return &exitError{exitUsage, errors.New("--database: a unit of systemd takes no quotes, no backslash and no line ends")}
+		}
+		options += " --database " + quoted(d)
 	}
 	fmt.Fprintf(a.stdout, `# plimsoll watch --record %[1]s --service-file > /etc/systemd/system/plimsoll-recording.service
 # systemctl enable --now plimsoll-recording
@@ -99,6 +163,6 @@ NoNewPrivileges=yes
 [Install]
 WantedBy=multi-user.target
 `, printable.Line(dir), quoted(program), quoted(dir), field.FormatDuration(f.interval), units.FormatSize(f.bytes),
-		sockets)
+		options)
 	return nil
 }

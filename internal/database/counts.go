@@ -96,6 +96,8 @@ type Counts struct {
 	// Operations are transactions (PostgreSQL), statements of clients (MySQL, MariaDB), reads and writes (MongoDB), or
 	// reads, scans and writes of the node's own data (Cassandra).
 	Operations uint64
+	// Own are operations that reading counters was, since the connection was made.
+	Own uint64
 	// Timed are operations whose time was added up to Microseconds. Both are 0 if the server measures no time.
 	Timed        uint64
 	Microseconds uint64
@@ -111,14 +113,14 @@ type Work struct {
 // mostCount bounds amounts: what is more was not counted.
 const mostCount = 1 << 50
 
-// Since returns what was done since earlier counts, without operations of the reader's own. ok is false if the
+// Since returns what was done since earlier counts of the same connection, except by reading them. ok is false if the
 // counters began again in between.
-func (c Counts) Since(before Counts, own uint64) (w Work, ok bool) {
+func (c Counts) Since(before Counts) (w Work, ok bool) {
 	if c.Era != before.Era || c.Operations < before.Operations || c.Operations-before.Operations > mostCount {
 		return w, false
 	}
 	done := c.Operations - before.Operations
-	w.Operations = float64(done - min(own, done))
+	w.Operations = float64(done - min(c.Own-min(before.Own, c.Own), done))
 	if c.Timed > before.Timed && c.Microseconds >= before.Microseconds && c.Timed-before.Timed <= mostCount &&
 		c.Microseconds-before.Microseconds <= mostCount {
 		w.Timed, w.Microseconds = float64(c.Timed-before.Timed), float64(c.Microseconds-before.Microseconds)
@@ -129,7 +131,5 @@ func (c Counts) Since(before Counts, own uint64) (w Work, ok bool) {
 // Counter reads the counters of one server. Called serially.
 type Counter interface {
 	Counts(ctx context.Context) (Counts, error)
-	// Own returns how many operations of the server one call of Counts is.
-	Own() uint64
 	Close() error
 }

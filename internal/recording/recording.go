@@ -28,6 +28,7 @@ const (
 	OfDrive     Kind = "drive"
 	OfContainer Kind = "container" // or a unit of systemd, or another cgroup with processes
 	OfUse       Kind = "use"       // of a drive by a container
+	OfServer    Kind = "server"    // a database server in a container; copies are in the order in which they were named
 )
 
 // Metric names an amount, with its unit. Amounts that grow are those of the interval, not those since some time.
@@ -54,6 +55,9 @@ const (
 	CPUPressure    Metric = "cpu_pressure_us"
 	MemoryPressure Metric = "memory_pressure_us"
 	IOPressure     Metric = "io_pressure_us"
+	Operations     Metric = "operations" // of a server, as it counts them
+	Timed          Metric = "timed"      // operations that OperationTime is of; unknown if the server measures no time
+	OperationTime  Metric = "timed_us"   // of all timed operations, added up
 )
 
 // Metrics returns the metrics of a kind of thing, in the order of columns.
@@ -68,6 +72,8 @@ func (k Kind) Metrics() []Metric {
 			MemoryPressure, IOPressure}
 	case OfUse:
 		return []Metric{Reads, Writes, ReadBytes, WriteBytes}
+	case OfServer:
+		return []Metric{Operations, Timed, OperationTime}
 	}
 	return nil
 }
@@ -95,7 +101,7 @@ type Header struct {
 	UsesUnknown bool `json:"uses_unknown,omitempty"`
 }
 
-// Thing is the host, a drive, a container, or the use of a drive by a container.
+// Thing is the host, a drive, a container, the use of a drive by a container, or a server in a container.
 type Thing struct {
 	Kind Kind `json:"kind"`
 	// Name is what stays when a container is made again: the service of Compose with its project, the workload of
@@ -103,7 +109,7 @@ type Thing struct {
 	Name string `json:"name,omitempty"`
 	// Copy numbers what runs under one name at the same time, from 1. A copy that ends leaves its number to the next.
 	Copy    int     `json:"copy,omitempty"`
-	Manager string  `json:"manager,omitempty"` // what Name is known by: compose, kubernetes, systemd, docker
+	Manager string  `json:"manager,omitempty"` // what Name is known by: compose, kubernetes, systemd, docker; or what a server is
 	Drive   string  `json:"drive,omitempty"`   // of a use
 	Limits  []Limit `json:"limits,omitempty"`
 	// IOUnknown reports whether reads and writes of the container were not counted.

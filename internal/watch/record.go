@@ -45,6 +45,8 @@ type Recorder struct {
 	names   map[string]asked          // of containers, by ID
 	answers chan map[string]asked     // of engines that are being asked; nil for none
 
+	servers []*server
+
 	looked, limited time.Time
 	last            time.Time // of the row before
 }
@@ -90,6 +92,7 @@ func newRecorder(w *Watcher, interval time.Duration) (*Recorder, error) {
 		}
 	}
 	r.host = observe.OpenMeter(observe.Subject{Host: true}, o.Roots)
+	r.servers = openServers(o, interval)
 	r.last = time.Now()
 	return r, nil
 }
@@ -110,6 +113,9 @@ func (r *Recorder) Header() recording.Header { return r.header }
 
 // Close closes what the recorder reads.
 func (r *Recorder) Close() {
+	for _, s := range r.servers {
+		s.close()
+	}
 	r.blocks.close()
 	r.host.Close()
 	for _, d := range r.drives {
@@ -176,6 +182,7 @@ func (r *Recorder) Row() recording.Row {
 					float64(use.WrittenBytes)}})
 		}
 	}
+	row.Amounts = append(row.Amounts, served(r.servers, r.interval, row.Seconds)...)
 	return row
 }
 

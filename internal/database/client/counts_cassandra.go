@@ -12,7 +12,7 @@ import (
 )
 
 // cassandraCounter reads virtual tables of one node, which Cassandra has since 4.0: what it did as a replica, of all
-// keyspaces but its own.
+// keyspaces but its own. Reads of these tables are not counted.
 type cassandraCounter struct{ session *gocql.Session }
 
 // cassandraCounters are the tables with counts of the node's operations. Their times have no sum.
@@ -54,9 +54,6 @@ func (c *cassandraCounter) Counts(ctx context.Context) (counts database.Counts, 
 	}
 	return counts, nil
 }
-
-// Own implements database.Counter. Reads of virtual tables are not counted.
-func (*cassandraCounter) Own() uint64 { return 0 }
 
 // Close implements database.Counter.
 func (c *cassandraCounter) Close() error {

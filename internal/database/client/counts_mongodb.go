@@ -12,7 +12,7 @@ import (
 	"plimsoll/internal/database"
 )
 
-// mongodbCounter reads serverStatus of one server.
+// mongodbCounter reads serverStatus of one server, which is neither a read nor a write.
 type mongodbCounter struct{ session *mongo.Client }
 
 // mongodbStatus asks for what has counters, without the largest of the other sections.
@@ -79,9 +79,6 @@ func (m *mongodbCounter) Counts(ctx context.Context) (counts database.Counts, er
 	}
 	return counts, nil
 }
-
-// Own implements database.Counter. serverStatus is neither a read nor a write.
-func (*mongodbCounter) Own() uint64 { return 0 }
 
 // Close implements database.Counter.
 func (m *mongodbCounter) Close() error {

@@ -19,6 +19,7 @@ type mysqlCounter struct {
 	untimed bool   // it has no times that this user may read
 	flushed uint64 // seconds since the counters began
 	era     int
+	own     uint64 // statements
 }
 
 const (
@@ -47,6 +48,7 @@ func (m *mysqlCounter) Counts(ctx context.Context) (counts database.Counts, err 
 	if err != nil {
 		return counts, err
 	}
+	counts.Own = m.own
 	status := map[string][]byte{}
 	for _, row := range rows {
 		if len(row) == 2 {
@@ -94,6 +96,7 @@ func (m *mysqlCounter) Counts(ctx context.Context) (counts database.Counts, err 
 
 // query returns the rows of a statement that takes no arguments, as text.
 func (m *mysqlCounter) query(ctx context.Context, text string) (all [][][]byte, err error) {
+	m.own++
 	rows, err := m.conn.(driver.QueryerContext).QueryContext(ctx, text, nil)
 	if err != nil {
 		return nil, err
@@ -124,14 +127,6 @@ func (m *mysqlCounter) query(ctx context.Context, text string) (all [][][]byte, 
 		}
 		all = append(all, values)
 	}
-}
-
-// Own implements database.Counter.
-func (m *mysqlCounter) Own() uint64 {
-	if m.untimed {
-		return 1
-	}
-	return 2
 }
 
 // Close implements database.Counter.

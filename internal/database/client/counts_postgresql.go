@@ -15,6 +15,7 @@ import (
 type postgresqlCounter struct {
 	conn *pgconn.PgConn
 	text string
+	own  uint64 // statements
 }
 
 // timedSince is the first version of PostgreSQL that counts active_time, as server_version_num has it.
@@ -67,7 +68,7 @@ func (p *postgresqlCounter) Counts(ctx context.Context) (counts database.Counts,
 	if err != nil {
 		return counts, err
 	}
-	counts.Era = string(row[2])
+	counts.Era, counts.Own = string(row[2]), p.own
 	if counts.Operations, err = number("xact_commit", row[0]); err != nil {
 		return counts, err
 	}
@@ -82,6 +83,7 @@ func (p *postgresqlCounter) Counts(ctx context.Context) (counts database.Counts,
 
 // row returns the columns of the one row that a statement gives, as text.
 func (p *postgresqlCounter) row(ctx context.Context, text string, columns int) (values [][]byte, err error) {
+	p.own++
 	results := p.conn.Exec(ctx, text)
 	for came := 0; results.NextResult(); {
 		for rows := results.ResultReader(); rows.NextRow(); came++ {
@@ -101,9 +103,6 @@ func (p *postgresqlCounter) row(ctx context.Context, text string, columns int) (
 	}
 	return values, nil
 }
-
-// Own implements database.Counter.
-func (*postgresqlCounter) Own() uint64 { return 1 }
 
 // Close implements database.Counter.
 func (p *postgresqlCounter) Close() error {
