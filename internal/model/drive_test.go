@@ -198,6 +198,7 @@ func TestDrivesBoundWhatStandsOnThem(t *testing.T) {
 
 // What stands on two drives loads each with its share, waits for both, and has its limits on each device.
 func TestSharesOfDrives(t *testing.T) {
+	none := result.Limits{}
 	m, host := onDrives()
 	host.Drives[1].Is = host.Drives[0].Is // twice the slow one
 	solve := func(placed ...Placed) Solved {
@@ -215,29 +216,33 @@ func TestSharesOfDrives(t *testing.T) {
 		}
 	}
 	split := func(class int, a, b Share) Placed { return Placed{Class: class, Count: 8, Shares: []Share{a, b}} }
-	near("half on each of two", solve(split(0, Share{0, 0.5, 1}, Share{1, 0.5, 0})).Rate, 2e4, 0.05)
-	near("a quarter on one", solve(split(0, Share{0, 0.75, 1}, Share{1, 0.25, 0})).Rate, 1e4/0.75, 0.05)
-	whole, one := solve(split(0, Share{0, 1, 1}, Share{1, 0, 0})), solve(Placed{Class: 0, Drive: 0, Count: 8})
+	near("half on each of two", solve(split(0, Share{0, 0.5, 1, none}, Share{1, 0.5, 0, none})).Rate, 2e4, 0.05)
+	near("a quarter on one", solve(split(0, Share{0, 0.75, 1, none}, Share{1, 0.25, 0, none})).Rate, 1e4/0.75, 0.05)
+	whole, one := solve(split(0, Share{0, 1, 1, none}, Share{1, 0, 0, none})), solve(Placed{Class: 0, Drive: 0, Count: 8})
 	near("all on one", whole.Rate, one.Rate, 1e-9)
-	near("half of its I/O elsewhere", solve(Placed{Class: 0, Count: 8, Shares: []Share{{0, 0.5, 0.5}}}).Rate, 2e4, 0.05)
+	near("half of its I/O elsewhere", solve(Placed{Class: 0, Count: 8, Shares: []Share{{0, 0.5, 0.5, none}}}).Rate, 2e4, 0.05)
 
 	// A WAL takes of its drive what its share of writes is, and leaves the reads of the other alone.
 	readers := Placed{Class: 0, Drive: 0, Count: 2}
 	wal := func(writes float64) float64 {
-		return solve(readers, split(1, Share{0, 1, 1 - writes}, Share{1, 0, writes})).Tenants[0].Rate
+		return solve(readers, split(1, Share{0, 1, 1 - writes, none}, Share{1, 0, writes, none})).Tenants[0].Rate
 	}
 	if a, b, c := wal(0), wal(0.5), wal(1); !(a < b && b < c) {
 		t.Errorf("beside writers with none, half and all of their writes elsewhere, readers do %v, %v and %v", a, b, c)
 	}
 	near("beside none", wal(1), solve(readers).Rate, 1e-3)
 
-	limited := split(0, Share{0, 0.5, 1}, Share{1, 0.5, 0})
+	limited := split(0, Share{0, 0.5, 1, none}, Share{1, 0.5, 0, none})
 	limited.Count, limited.Own.Read.OperationsPerSecond = 1, 200
 	near("200 reads on each", solve(limited).Rate, 200, 0.05)
 	limited.Shares[0].Reads, limited.Shares[1].Reads = 0.9, 0.1
 	near("200 reads where most are", solve(limited).Rate, 200/0.9/2, 0.05)
 
-	for _, wrong := range []Share{{2, 1, 1}, {-1, 1, 1}, {0, -0.1, 1}, {0, 1, 1.1}, {0, math.NaN(), 1}} {
+	limited.Own, limited.Shares[1].Own.IO.OperationsPerSecond = none, 20
+	near("20 reads and writes on the part of a tenth", solve(limited).Rate, 20/0.1/2, 0.05)
+
+	for _, wrong := range []Share{{2, 1, 1, none}, {-1, 1, 1, none}, {0, -0.1, 1, none}, {0, 1, 1.1, none},
+		{0, math.NaN(), 1, none}} {
 		if _, err := m.Solve(host, []Placed{{Count: 1, Shares: []Share{wrong}}}); err == nil {
 			t.Errorf("%+v is taken", wrong)
 		}

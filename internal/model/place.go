@@ -33,7 +33,7 @@ func (in *instances) onDrives(alone *[1]Share) []Share {
 	case len(in.shares) > 0:
 		return in.shares
 	case in.drive >= 0 && in.drive < len(in.host.Drives):
-		alone[0] = Share{in.drive, 1, 1}
+		alone[0] = Share{Drive: in.drive, Reads: 1, Writes: 1}
 		return alone[:]
 	}
 	return nil
@@ -181,11 +181,12 @@ func (n *network) reading(in *instances, reads float64) flow {
 	shares := in.onDrives(&alone)
 	for _, s := range shares {
 		asked := demanded{s.Reads * counted, s.Reads * readBytes, s.Writes, s.Writes * writeBytes}
-		n.limited(in, asked)
+		n.limited(in, in.own, asked)
+		n.limited(in, s.Own, asked)
 		n.serve(in, &in.host.Drives[s.Drive], asked)
 	}
 	if len(shares) == 0 {
-		n.limited(in, demanded{counted, readBytes, 1, writeBytes})
+		n.limited(in, in.own, demanded{counted, readBytes, 1, writeBytes})
 		n.add(first+atDrive, device, 1, counted*float64(p.Drive), float64(p.Drive))
 	}
 	base := math.Inf(-1)
@@ -197,13 +198,15 @@ func (n *network) reading(in *instances, reads float64) flow {
 }
 
 // limited notes what an operation does to the limits of instances on one device.
-func (n *network) limited(in *instances, asked demanded) {
-	read, write, reach, late := in.own.Read, in.own.Write, in.params.Reach, float64(in.params.Late.Device)
+func (n *network) limited(in *instances, own result.Limits, asked demanded) {
+	read, write, io, reach, late := own.Read, own.Write, own.IO, in.params.Reach, float64(in.params.Late.Device)
 	reads, writes := in.count*float64(reach.Reads), in.count*float64(reach.Writes)
 	n.private(Reads, in.at, late, float64(read.OperationsPerSecond)*reads, asked.reads, 0)
 	n.private(Writings, in.at, late, float64(write.OperationsPerSecond)*writes, 0, asked.writes)
 	n.private(ReadBytes, in.at, late, float64(read.BytesPerSecond)*reads, asked.readBytes, 0)
 	n.private(WriteBytes, in.at, late, float64(write.BytesPerSecond)*writes, 0, asked.writeBytes)
+	n.private(IOs, in.at, late, float64(io.OperationsPerSecond)*reads, asked.reads, asked.writes)
+	n.private(IOBytes, in.at, late, float64(io.BytesPerSecond)*reads, asked.readBytes, asked.writeBytes)
 }
 
 // alone returns how long a cycle of a client takes where no operation waits for another, in seconds: the highest of

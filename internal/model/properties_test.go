@@ -76,7 +76,8 @@ func anyPlacement(t *rapid.T, m *Model) (all []Placed) {
 		p := Placed{Class: c, Drive: rapid.IntRange(0, 2).Draw(t, "drive"), Count: rapid.IntRange(0, 12).Draw(t, "count")}
 		if rapid.Bool().Draw(t, "split") {
 			reads, writes := rapid.Float64Range(0, 1).Draw(t, "reads"), rapid.Float64Range(0, 1).Draw(t, "writes")
-			p.Shares = []Share{{p.Drive, reads, writes}, {(p.Drive + 1) % 3, 1 - reads, 1 - writes}}
+			p.Shares = []Share{{Drive: p.Drive, Reads: reads, Writes: writes},
+				{Drive: (p.Drive + 1) % 3, Reads: 1 - reads, Writes: 1 - writes}}
 		}
 		all = append(all, p)
 	}

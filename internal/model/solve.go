@@ -26,6 +26,8 @@ type Placed struct {
 type Share struct {
 	Drive         int     // of the host's
 	Reads, Writes float64 // of all reads and of all writes, from 0 to 1
+
+	Own result.Limits // on devices, of this part of each instance, whatever those of the instance are
 }
 
 // Solved is the prediction for instances that were placed: the estimate of Predict without its interval.

@@ -17,6 +17,7 @@ import (
 
 	"plimsoll/internal/field"
 	"plimsoll/internal/model"
+	"plimsoll/internal/result"
 	"plimsoll/internal/units/plural"
 )
 
@@ -137,6 +138,8 @@ type Claims struct {
 	Claims  listersv1.PersistentVolumeClaimLister
 	Volumes listersv1.PersistentVolumeLister
 	Classes storagev1.StorageClassLister
+	// Attributes are not read, and limit nothing, where it is nil.
+	Attributes storagev1.VolumeAttributesClassLister
 }
 
 // Volume is a volume of a pod, and what it stands on.
@@ -145,6 +148,10 @@ type Volume struct {
 	name    string   // of the claim; "" for none
 	on      []basis  // the surest first
 	scratch bool     // it dies with the pod
+
+	attributes string        // VolumeAttributesClass of the claim; "" for none
+	limits     result.Limits // by that
+	note       string        // what of it cannot be read
 }
 
 // Of returns the volumes of a pod that may stand on drives. settled reports whether what they stand on is known for
@@ -166,9 +173,10 @@ func (c Claims) Of(pod *corev1.Pod) (all []Volume, settled bool) {
 		if claim == "" {
 			continue
 		}
-		on, bound := c.claim(pod.Namespace, claim)
+		has, bound := c.claim(pod.Namespace, claim)
 		settled = settled && bound
-		all = append(all, Volume{volumes: []string{v.Name}, name: claim, on: on})
+		has.volumes, has.name = []string{v.Name}, claim
+		all = append(all, has)
 	}
 	if len(scratch) > 0 || len(all) == 0 { // the last: data of a claim says more of a pod than its scratch space does
 		all = append(all, Volume{volumes: scratch, on: []basis{{pathsKey, kubeletPath}}, scratch: true})
@@ -206,12 +214,21 @@ func Local(v *corev1.PersistentVolume) bool {
 	return of.Local != nil || of.HostPath != nil || of.CSI != nil && lvm[of.CSI.Driver].key != ""
 }
 
-// claim returns what a claim stands on, and whether it is bound. What is not there is not bound.
-func (c Claims) claim(namespace, name string) (on []basis, bound bool) {
+// claim returns the volume of a claim, and whether it is known for good what it stands on and is limited to: the claim
+// is bound, and has no class of attributes, which may be another later. What is not there is not bound.
+func (c Claims) claim(namespace, name string) (v Volume, settled bool) {
 	claim, err := c.Claims.PersistentVolumeClaims(namespace).Get(name)
 	if err != nil {
-		return nil, false
+		return v, false
 	}
+	v.limits, v.attributes, v.note = c.limits(claim)
+	var bound bool
+	v.on, bound = c.standsOn(claim)
+	return v, bound && v.attributes == ""
+}
+
+// standsOn returns what a claim stands on, and whether it is bound.
+func (c Claims) standsOn(claim *corev1.PersistentVolumeClaim) (on []basis, bound bool) {
 	class := volumehelper.GetPersistentVolumeClaimClass(claim)
 	if claim.Spec.VolumeName == "" {
 		return c.class(class), false
@@ -318,8 +335,12 @@ type reading struct {
 // and the drives are those of its volumes.
 func (k *Kind) demandsOn(node *corev1.Node, d *Demand, volumes []Volume, held bool) reading {
 	here := d.On(held)
+	notes := attributeNotes(volumes)
+	if len(d.Split) == 0 || len(k.Host.Drives) == 0 {
+		here = here.within(limited(volumes))
+	}
 	if len(volumes) == 0 || len(k.Host.Drives) == 0 {
-		return reading{placed: []*Demand{here}}
+		return reading{placed: []*Demand{here}, note: notes}
 	}
 	known, err := k.basesOf(node)
 	at := reading{}
@@ -331,6 +352,10 @@ func (k *Kind) demandsOn(node *corev1.Node, d *Demand, volumes []Volume, held bo
 	if err != nil && len(at.placed) > 0 {
 		at.note = err.Error()
 	}
+	if notes != "" && at.note != "" {
+		notes = "; " + notes
+	}
+	at.note += notes
 	return at
 }
 

@@ -28,11 +28,8 @@ sata:
 func theClaims(t testing.TB, all ...runtime.Object) Claims {
 	t.Helper()
 	by := clientcache.Indexers{clientcache.NamespaceIndex: clientcache.MetaNamespaceIndexFunc}
-	claims, volumes, classes := clientcache.NewIndexer(clientcache.MetaNamespaceKeyFunc, by),
-		clientcache.NewIndexer(
-			clientcache.MetaNamespaceKeyFunc,
-			by,
-		), clientcache.NewIndexer(clientcache.MetaNamespaceKeyFunc, by)
+	indexer := func() clientcache.Indexer { return clientcache.NewIndexer(clientcache.MetaNamespaceKeyFunc, by) }
+	claims, volumes, classes, attributes := indexer(), indexer(), indexer(), indexer()
 	for _, o := range all {
 		into := classes
 		switch o.(type) {
@@ -40,13 +37,15 @@ func theClaims(t testing.TB, all ...runtime.Object) Claims {
 			into = claims
 		case *corev1.PersistentVolume:
 			into = volumes
+		case *storagev1.VolumeAttributesClass:
+			into = attributes
 		}
 		if err := into.Add(o); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return Claims{listersv1.NewPersistentVolumeClaimLister(claims), listersv1.NewPersistentVolumeLister(volumes),
-		storagelisters.NewStorageClassLister(classes)}
+		storagelisters.NewStorageClassLister(classes), storagelisters.NewVolumeAttributesClassLister(attributes)}
 }
 
 func aClaim(name, class, volume string) *corev1.PersistentVolumeClaim {

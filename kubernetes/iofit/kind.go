@@ -221,7 +221,8 @@ func (k *Kind) placed(d *Demand) (model.Placed, error) {
 		}
 	}
 	for _, part := range d.Parts {
-		p.Shares = append(p.Shares, model.Share{Drive: k.driveNumber(part.Name), Reads: part.Reads, Writes: part.Writes})
+		p.Shares = append(p.Shares, model.Share{Drive: k.driveNumber(part.Name), Reads: part.Reads, Writes: part.Writes,
+			Own: part.Limits})
 	}
 	if d.Load > 0 {
 		p.Think = k.thinks.get(d.key, func() float64 {
@@ -537,6 +538,9 @@ func (v Verdict) String() string {
 	text := units.Significant(v.Rate) + " operations a second"
 	if v.Drive != "" {
 		text += " on drive " + v.Drive
+		if strings.Contains(v.Drive, " and ") {
+			text = strings.Replace(text, " on drive ", " on drives ", 1)
+		}
 	}
 	if !math.IsNaN(v.P99) {
 		text += ", 99 of 100 within " + units.Latency(1e9*v.P99)

@@ -14,6 +14,7 @@ import (
 	"plimsoll/internal/field"
 	"plimsoll/internal/model"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/result"
 	"plimsoll/internal/units/plural"
 )
 
@@ -21,6 +22,16 @@ import (
 type Part struct {
 	Name          string // of the volume, or of the drive
 	Reads, Writes float64
+	Limits        result.Limits // of the volume, whatever the pod's are
+}
+
+// String returns the part as one text, the same for equal ones alone.
+func (p Part) String() string {
+	text := fmt.Sprintf("%s %g %g", p.Name, p.Reads, p.Writes)
+	if !p.Limits.None() {
+		text += fmt.Sprintf(" %v %v %v", p.Limits.Read, p.Limits.Write, p.Limits.IO)
+	}
+	return "{" + text + "}"
 }
 
 // Bounds of what a split says and may become: volumes that have a share, and ways in which claims that are not bound
@@ -129,7 +140,7 @@ func isScratch(v *corev1.Volume) bool {
 // split returns the demand with its I/O on drives of a node.
 func (d *Demand) split(parts []Part) *Demand {
 	if len(parts) == 1 && parts[0].Reads > 1-rounding && parts[0].Writes > 1-rounding {
-		return d.on(parts[0].Name)
+		return d.within(parts[0].Limits).on(parts[0].Name)
 	}
 	return variants.get(variant{d, d.Limits, fmt.Sprint(parts)}, func() *Demand {
 		o := *d
@@ -148,6 +159,7 @@ func (k *Kind) splitOn(known bases, here *Demand, volumes []Volume) (at reading)
 			continue // DemandOf refuses it
 		}
 		drives := known.drives(volumes[i].on)
+		p.Limits = volumes[i].limits
 		switch {
 		case slices.Contains(drives, noDrive):
 			at.note = "the share of volume " + p.Name + " is on storage of the network, and counts on no drive"
@@ -179,10 +191,12 @@ func (k *Kind) waysOn(ways [][]Part, p Part, drives []string) (all [][]Part) {
 	for _, way := range ways {
 		for _, drive := range drives {
 			parts := slices.Clone(way)
-			if i := slices.IndexFunc(parts, func(o Part) bool { return o.Name == drive }); i >= 0 {
+			if i := slices.IndexFunc(parts, func(o Part) bool {
+				return o.Name == drive && o.Limits.None() && p.Limits.None()
+			}); i >= 0 {
 				parts[i].Reads, parts[i].Writes = min(1, parts[i].Reads+p.Reads), min(1, parts[i].Writes+p.Writes)
 			} else {
-				parts = append(parts, Part{drive, p.Reads, p.Writes})
+				parts = append(parts, Part{drive, p.Reads, p.Writes, p.Limits})
 			}
 			k.inOrder(parts)
 			if key := fmt.Sprint(parts); !seen[key] {
@@ -195,7 +209,9 @@ func (k *Kind) waysOn(ways [][]Part, p Part, drives []string) (all [][]Part) {
 
 // inOrder sorts parts as the kind's hosts have their drives.
 func (k *Kind) inOrder(parts []Part) {
-	slices.SortFunc(parts, func(a, b Part) int { return cmp.Compare(k.driveNumber(a.Name), k.driveNumber(b.Name)) })
+	slices.SortFunc(parts, func(a, b Part) int {
+		return cmp.Or(cmp.Compare(k.driveNumber(a.Name), k.driveNumber(b.Name)), cmp.Compare(a.String(), b.String()))
+	})
 }
 
 // driveNumber returns the number of a drive of the kind's hosts; -1 for none of that name.
@@ -216,7 +232,7 @@ func (k *Kind) driveNamed(name string) string {
 func (k *Kind) unsplit(here *Demand, drives []string) reading {
 	var parts []Part
 	for _, drive := range drives {
-		parts = append(parts, Part{drive, 1, 1})
+		parts = append(parts, Part{Name: drive, Reads: 1, Writes: 1})
 	}
 	k.inOrder(parts)
 	return reading{placed: []*Demand{here.split(parts)}, unknown: fmt.Sprintf("its volumes are on %s, and how its I/O is "+
@@ -227,7 +243,9 @@ func (k *Kind) unsplit(here *Demand, drives []string) reading {
 // drives returns the names of the drives that a demand counts on; none for the first.
 func (d *Demand) drives() (names []string) {
 	for _, p := range d.Parts {
-		names = append(names, p.Name)
+		if !slices.Contains(names, p.Name) {
+			names = append(names, p.Name)
+		}
 	}
 	if len(names) == 0 && d.Drive != "" {
 		names = []string{d.Drive}

@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	listersv1 "k8s.io/client-go/listers/core/v1"
 	policyv1 "k8s.io/client-go/listers/policy/v1"
+	storagev1 "k8s.io/client-go/listers/storage/v1"
+	"k8s.io/client-go/tools/cache"
 	schedulingv1 "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	volumehelper "k8s.io/component-helpers/storage/volume"
@@ -129,6 +131,25 @@ func schedulerConfig(ctx context.Context, client kubernetes.Interface, namespace
 	return []byte(c.Data[schedulerConfigKey]), nil
 }
 
+// attributesOf returns the VolumeAttributesClasses of a cluster; nil where it has none, or whoever plans may not read
+// them.
+func attributesOf(ctx context.Context, client kubernetes.Interface) (storagev1.VolumeAttributesClassLister, error) {
+	all, err := client.StorageV1().VolumeAttributesClasses().List(ctx, metav1.ListOptions{})
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read VolumeAttributesClasses: %w", err)
+	}
+	classes := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	for i := range all.Items {
+		if err := classes.Add(&all.Items[i]); err != nil {
+			return nil, err
+		}
+	}
+	return storagev1.NewVolumeAttributesClassLister(classes), nil
+}
+
 // Read reads the nodes, pods and volumes of a cluster, and returns the kinds of nodes of which there are models. Others
 // may ask the factory for more, which is read as well.
 func (state *State) Read(ctx context.Context, client kubernetes.Interface, namespace string,
@@ -154,6 +175,9 @@ func (state *State) Read(ctx context.Context, client kubernetes.Interface, names
 	nodes, pods := core.Nodes().Lister(), core.Pods().Lister()
 	state.Claims = iofit.Claims{Claims: core.PersistentVolumeClaims().Lister(), Volumes: core.PersistentVolumes().Lister(),
 		Classes: factory.Storage().V1().StorageClasses().Lister()}
+	if state.Claims.Attributes, err = attributesOf(ctx, client); err != nil {
+		return nil, err
+	}
 	state.Budgets = factory.Policy().V1().PodDisruptionBudgets().Lister()
 	if err := prepare(factory); err != nil {
 		return nil, err

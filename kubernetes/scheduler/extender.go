@@ -87,6 +87,7 @@ func NewExtender(ctx context.Context, client kubernetes.Interface, namespace str
 		return nil, err
 	}
 	e.claims = claimsOf(factory)
+	e.claims.Attributes = attributesOf(ctx, client, func() {})
 	hasNodes := nodes.Informer().HasSynced
 	factory.Start(ctx.Done())
 	waited, cancel := context.WithTimeout(ctx, patience)

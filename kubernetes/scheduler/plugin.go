@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	storagev1 "k8s.io/client-go/listers/storage/v1"
 	"k8s.io/client-go/tools/cache"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/klog/v2"
@@ -89,7 +90,7 @@ type IOFit struct {
 	handle fwk.Handle
 	policy Policy
 	claims iofit.Claims
-	binds  atomic.Int64 // how often a claim was bound, or what it is bound to was seen
+	binds  atomic.Int64 // how often a claim was bound, or what it is bound to or limited by was seen
 
 	mu    sync.RWMutex
 	stand map[string]standing // by the name of the node
@@ -128,6 +129,7 @@ func New(ctx context.Context, given runtime.Object, h fwk.Handle) (fwk.Plugin, e
 	if err := p.kinds.wait(ctx, func() { go p.wake(ctx) }); err != nil {
 		klog.FromContext(ctx).Error(err, "There are no predictions until models can be read", "plugin", Name)
 	}
+	p.claims.Attributes = attributesOf(ctx, h.ClientSet(), func() { p.binds.Add(1) })
 	core := h.SharedInformerFactory().Core().V1()
 	_, err = core.Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: p.forget})
 	if err != nil {
@@ -179,12 +181,42 @@ func claimsOf(all informers.SharedInformerFactory) iofit.Claims {
 		Classes: all.Storage().V1().StorageClasses().Lister()}
 }
 
-// boundTo returns the PersistentVolume of a claim; "" of all else.
-func boundTo(o any) string {
+// boundTo returns the PersistentVolume of a claim, and the class of its attributes; nothing of all else.
+func boundTo(o any) [2]string {
 	if claim, ok := o.(*corev1.PersistentVolumeClaim); ok {
-		return claim.Spec.VolumeName
+		return [2]string{claim.Spec.VolumeName, iofit.AttributesClass(claim)}
 	}
-	return ""
+	return [2]string{}
+}
+
+// attributesOf returns the VolumeAttributesClasses of a cluster, and has told called when one comes; nil where the API
+// server has none, as before 1.34. They are watched apart from what a scheduler waits for, as its account may lack the
+// right to them: then they limit nothing, and the log says so.
+func attributesOf(ctx context.Context, client kubernetes.Interface, told func()) storagev1.VolumeAttributesClassLister {
+	const version, resource = "storage.k8s.io/v1", "volumeattributesclasses"
+	log := klog.FromContext(ctx)
+	served, err := client.Discovery().ServerResourcesForGroupVersion(version)
+	if err != nil || !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }) {
+		log.Info("No VolumeAttributesClass limits a claim: the API server has none", "version", version, "error", err)
+		return nil
+	}
+	if _, err := client.StorageV1().VolumeAttributesClasses().List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+		log.Error(err, "No VolumeAttributesClass limits a claim: give the account the right to list and watch them, as "+
+			"the manifests do, and start again")
+		return nil
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	classes := factory.Storage().V1().VolumeAttributesClasses()
+	_, err = classes.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { told() }})
+	if err != nil {
+		log.Error(err, "VolumeAttributesClasses that come later are not seen")
+	}
+	lister := classes.Lister()
+	factory.Start(ctx.Done())
+	waited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	factory.WaitForCacheSync(waited.Done())
+	return lister
 }
 
 // forget forgets a node that is gone: names of nodes that come and go are without end.
@@ -463,7 +495,7 @@ func (p *IOFit) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment,
 }
 
 // EventsToRegister returns the events that may make room: a pod goes, asks for less or says something else, a claim is
-// bound to another drive than it counted on, a node comes, is of another kind, has more, or says what is on its drives.
+// bound to another drive than it counted on, or has other attributes, a node comes, is of another kind, has more, or says what is on its drives.
 func (*IOFit) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete | fwk.Update}, QueueingHintFn: queue},
@@ -473,7 +505,8 @@ func (*IOFit) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, err
 	}, nil
 }
 
-// queueBound has rejected pods looked at again where a claim is bound, be it of one of those that stand.
+// queueBound has rejected pods looked at again where a claim is bound or has other
+// attributes, be it of one of those that stand.
 func queueBound(_ klog.Logger, _ *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
 	if boundTo(before) != boundTo(after) {
 		return fwk.Queue, nil

@@ -605,6 +605,26 @@ func TestDrives(t *testing.T) {
 	writer("fast", "fast", "")
 	c.on("fast")
 	c.contains(c.event("fast", "Predicted"), "on drive nvme")
+	// A pod on both drives says how its I/O is split, and waits if one of them has no room for its share.
+	both := func(name, split string) {
+		p := aWriter(name, "fast", "")
+		p.Spec.Volumes = append(p.Spec.Volumes, aWriter(name, "static", "").Spec.Volumes[0])
+		p.Spec.Volumes[1].Name = "wal"
+		if split != "" {
+			p.Annotations[iofit.SplitAnnotation] = split
+		}
+		_, err := c.CoreV1().Pods("default").Create(t.Context(), p, metav1.CreateOptions{})
+		c.must(err)
+	}
+	both("both", "")
+	c.contains(c.waits("both"), "on nvme and sata", "is not known", iofit.SplitAnnotation)
+	both("half", "wal: 50%, data: 50%")
+	c.contains(c.waits("half"), "operations a second that it is to do")
+	both("wrong", "wal: 50%, dat: 50%")
+	c.contains(c.waits("wrong"), `no volume "dat"`, "wal")
+	both("other", "data: 100%")
+	c.on("other")
+	c.contains(c.event("other", "Predicted"), "on drive nvme")
 	// Of what nobody knows, the pod counts on the first drive, and is told so.
 	writer("unknown", "unknown", "")
 	c.on("unknown")
@@ -615,6 +635,9 @@ func TestDrives(t *testing.T) {
 		c.must(c.CoreV1().Pods("default").Delete(t.Context(), fmt.Sprint("of-class-", i),
 			metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
 	}
+	c.on("half")
+	c.contains(c.event("half", "Predicted"), "on drives nvme and sata")
+	c.must(c.CoreV1().Pods("default").Delete(t.Context(), "half", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
 	c.until("the claim is to stand on the node", func() bool {
 		p, err := c.CoreV1().PersistentVolumes().Get(t.Context(), "by-class", metav1.GetOptions{})
 		c.must(err)
