@@ -1,14 +1,18 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/recording/segments"
 	"plimsoll/internal/report"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
@@ -21,8 +25,8 @@ func newFitCommand(a *app) *cobra.Command {
 	out, page, check := modelFile, "", false
 	var seed uint64 = 1
 	cmd := &cobra.Command{
-		Use:   "fit RUN... [-o model.json]",
-		Short: "Fit a model to runs, to predict what was not measured",
+		Use:   "fit RUN|RECORDING... [-o model.json]",
+		Short: "Fit a model to runs or recordings, to predict what was not measured",
 		Long: `Fit to runs what an operation of each workload needs: reads of the device over the
 memory that an instance has, writes, processor time, and the latency of one that
 waits for nobody. From that and from what a host has, "plimsoll predict" says what
@@ -44,25 +48,29 @@ that misses left-out levels least answers, and is named.
 Each RUN is a run directory, or the id of a run below ./` + store.RunsDir + ` or its
 beginning, or "last". docs/explanation/model.md has the equations.
 
+RECORDING is a directory, or a file of one, that "plimsoll watch --record" or
+"plimsoll import --record" wrote. Its levels are hours with different numbers of
+instances of a container, or with different rates. Unless operations were counted, an
+operation is a read or a write, and how memory changes their number is not known.
+A drive is known up to what was seen of it; a run of devices of the same host, fitted
+with the recording, shows what it can do. docs/how-to/headroom.md has the limits.
+
 EXIT STATUS
   0  the model was written
   1  a run cannot be read, nothing in the runs can be fitted, or the file cannot be
      written
-  2  the command line is wrong, or there is no such run`,
+  2  the command line is wrong, or there is no such run or recording`,
 		Example: `  plimsoll fit last
   plimsoll fit density-2026 --check
+  plimsoll fit /var/lib/plimsoll-recording devices
   plimsoll fit monday tuesday -o cassandra.json`,
-		Args: atLeastOne("runs to fit to"),
+		Args: atLeastOne("runs or recordings to fit to"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			var runs []*result.Run
-			for _, name := range args {
-				_, run, err := a.readRun([]string{name})
-				if err != nil {
-					return err
-				}
-				runs = append(runs, run)
+			runs, recordings, err := a.readFitted(args)
+			if err != nil {
+				return err
 			}
-			m, err := model.Fit(model.Options{Version: version, Seed: seed}, runs...)
+			m, err := model.Fit(model.Options{Version: version, Seed: seed, Recordings: recordings}, runs...)
 			if err != nil {
 				return &exitError{exitFailure, err}
 			}
@@ -97,6 +105,37 @@ EXIT STATUS
 	f.Uint64Var(&seed, "seed", seed, "`seed` of the bootstrap, for the intervals")
 	f.BoolVar(&a.jsonOutput, "json", false, "print the model")
 	return cmd
+}
+
+// readFitted reads the runs and recordings that names are of. The error has all that cannot be read.
+func (a *app) readFitted(names []string) (runs []*result.Run, recordings []model.Recorded, err error) {
+	var problems []error
+	var ofRuns []string
+	for _, name := range names {
+		if !segments.Has(name) {
+			ofRuns = append(ofRuns, name)
+			continue
+		}
+		r, err := segments.Read(name, time.Time{}, time.Time{})
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		recordings = append(recordings, model.Recorded{Name: filepath.Clean(name), Recording: r})
+	}
+	code := exitUsage
+	runs, err = a.readRuns(ofRuns)
+	if err != nil {
+		var exit *exitError
+		if errors.As(err, &exit) {
+			code, err = exit.code, exit.err
+		}
+		problems = append(problems, err)
+	}
+	if len(problems) > 0 {
+		return nil, nil, &exitError{code, errors.Join(problems...)}
+	}
+	return runs, recordings, nil
 }
 
 // printWithLine prints for people, followed by a line.

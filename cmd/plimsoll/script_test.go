@@ -17,6 +17,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
+	recorded "plimsoll/internal/recording"
+	"plimsoll/internal/recording/segments"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/testkit/runtest"
@@ -30,6 +32,7 @@ import (
 //	made DIRECTORY DATE                         makes a run directory, whose run began on that day
 //	sampled DIRECTORY DATE                      the same of a run of a mix, with series
 //	density DIRECTORY                           makes one of servers, of which more do not fit into memory
+//	recorded DIRECTORY                          records a host of 1, 2 and 3 databases, a minute each
 //	belongs UID PATH...                         checks whose files are; links are not followed
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -62,6 +65,7 @@ func TestScripts(t *testing.T) {
 			"sampled":  scriptSampled,
 			"belongs":  scriptBelongs,
 			"density":  scriptDensity,
+			"recorded": scriptRecorded,
 		},
 		Condition: func(condition string) (bool, error) {
 			if condition == "root" {
@@ -169,6 +173,36 @@ func scriptDensity(ts *testscript.TestScript, neg bool, args []string) {
 	run.ID = filepath.Base(args[0])
 	none := func(result.Trial) map[string][]byte { return nil }
 	ts.Check(store.Keep(context.Background(), ts.MkAbs(args[0]), *run, none))
+}
+
+// scriptRecorded records a host that was never there. Its drive takes 400 µs for an I/O.
+func scriptRecorded(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: recorded DIRECTORY")
+	}
+	header := recorded.Header{Host: recorded.Host{Name: "host7", CPUs: 8, MemoryBytes: 32 << 30}, Interval: 1}
+	w, err := segments.Open(ts.MkAbs(args[0]), header, segments.Options{})
+	ts.Check(err)
+	begin := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
+	for i := range 180 {
+		instances := 1 + i/60
+		row := recorded.Row{Time: begin.Add(time.Duration(i) * time.Second), Seconds: 1}
+		reads := float64(200 + i%7)
+		total := reads * float64(instances)
+		for n := range instances {
+			row.Amounts = append(row.Amounts,
+				recorded.Amounts{Thing: recorded.Thing{Kind: recorded.OfContainer, Name: "shop/db", Copy: n + 1},
+					Values: []float64{50 * reads, 0, 1 << 19, 0, 1 << 20, 1 << 19}},
+				recorded.Amounts{Thing: recorded.Thing{Kind: recorded.OfUse, Name: "shop/db", Copy: n + 1, Drive: "nvme0n1"},
+					Values: []float64{reads, 0, 8192 * reads}})
+		}
+		row.Amounts = append(row.Amounts,
+			recorded.Amounts{Thing: recorded.Thing{Kind: recorded.OfHost}, Values: []float64{50 * total, 0, 28 << 20}},
+			recorded.Amounts{Thing: recorded.Thing{Kind: recorded.OfDrive, Name: "nvme0n1"},
+				Values: []float64{total, 0, 8192 * total, 0, 400 * total, 400 * total}})
+		w.Add(row)
+	}
+	ts.Check(w.Close())
 }
 
 func scriptBelongs(ts *testscript.TestScript, neg bool, args []string) {

@@ -136,6 +136,11 @@ func (m *Model) Section(ask Ask, c Curve) *section.Section {
 	for i := range m.calibrations {
 		s.Remarks = append(s.Remarks, section.Remark{Warn: true, Text: m.calibrations[i].Text()})
 	}
+	for i := range m.Classes {
+		if f := &m.Classes[i]; f.Basis != nil && f.Name == ask.Tenants[0].Class {
+			s.Remarks = append(s.Remarks, section.Remark{Warn: true, Text: f.Name + " is " + f.Basis.Text() + "."})
+		}
+	}
 	for _, p := range c.Answers {
 		a := p.Answer
 		if a == nil {
@@ -362,6 +367,9 @@ func (a *Answer) Sections() []*section.Section {
 			Interval(section.Latency, n.P99, 1e9)}})
 	}
 	each := &section.Section{Title: "Each class", Tables: []section.Table{t}}
+	for _, what := range a.Recorded {
+		each.Remarks = append(each.Remarks, section.Remark{Warn: true, Text: what + "."})
+	}
 	for _, what := range a.Unknown {
 		each.Remarks = append(each.Remarks, section.Remark{Warn: true, Text: "not known: " + what})
 	}

@@ -21,6 +21,8 @@ type Options struct {
 	Version string       // of plimsoll, which the model keeps
 	Seed    uint64       // of the setups that are drawn anew
 	Step    func(string) // is told what begins; nil for nobody
+
+	Recordings []Recorded // of running hosts, fitted to as well
 }
 
 // Fit fits a model to runs. The same runs and seed give the same model, on however many
@@ -30,10 +32,22 @@ func Fit(opt Options, runs ...*result.Run) (*Model, error) {
 	for _, r := range runs {
 		m.Runs = append(m.Runs, Source{r.ID, r.Experiment.Name, r.Environment.CPUModel, r.Environment.Kernel})
 	}
+	for _, r := range opt.Recordings {
+		h := r.Recording.Header.Host
+		m.Runs = append(m.Runs, Source{ID: r.Name, Experiment: "recording of " + h.Name, Kernel: h.Kernel})
+	}
 	told := m.fitDrives(runs)
 	observed, mixed, left := Observe(runs...)
 	m.Left = append(m.Left, left...)
-	m, err := m.fit(opt, observed, mixed, told, func(o Observed) string { return m.driveBelow(runs, o) })
+	recorded, bases, left := observeRecorded(opt.Recordings)
+	observed, m.Left = append(observed, recorded...), append(m.Left, left...)
+	m.bases = bases
+	m, err := m.fit(opt, observed, mixed, told, func(o Observed) string {
+		if b := bases[o.Class]; b != nil {
+			return m.recordedDrive(b)
+		}
+		return m.driveBelow(runs, o)
+	})
 	if err == nil {
 		m.declare(runs)
 	}
@@ -73,7 +87,8 @@ func FitPoints(opt Options, observed []Observed, mixed []Together) (*Model, erro
 func (m *Model) fit(opt Options, observed []Observed, mixed []Together, told map[string]bool,
 	stood func(Observed) string) (*Model, error) {
 	for _, o := range observed {
-		f := Fitted{Class: o.Class, Drive: stood(o), Points: Merged(o.Points), Mixed: besideOf(o.Class, mixed)}
+		f := Fitted{Class: o.Class, Drive: stood(o), Points: Merged(o.Points), Mixed: besideOf(o.Class, mixed),
+			Basis: m.bases[o.Class]}
 		if len(f.Points)+len(f.Mixed) < FewestPoints {
 			if !told[o.Class.Workload] {
 				m.Left = append(m.Left, fmt.Sprintf("%s was measured at %s, and a fit takes %d: other numbers of instances, or "+
@@ -96,7 +111,11 @@ func (m *Model) fit(opt Options, observed []Observed, mixed []Together, told map
 		m.Left = append(m.Left, "drives alone do not show workloads: name a run of servers as well")
 	}
 	if len(m.Classes) == 0 {
-		return nil, fmt.Errorf("these runs cannot be fitted: %s", plural.And(m.Left))
+		of := "runs"
+		if len(opt.Recordings) > 0 {
+			of = "runs and recordings"
+		}
+		return nil, fmt.Errorf("these %s cannot be fitted: %s", of, plural.And(m.Left))
 	}
 	named(m.Classes)
 	m.learn(opt.Seed, mixed)

@@ -10,7 +10,8 @@ import (
 )
 
 // LoadLine is how many instances of a class a host would carry: the most that together do
-// as much as any number does, within 10%, and whose p99 is within the limit.
+// as much as any number does, within 10%, and whose p99 is within the limit. Of a recorded class, whose instances do
+// what is asked of them, it is the most of which each does that, within 10%.
 type LoadLine struct {
 	Class     string `json:"class"`
 	Instances int    `json:"instances"` // 0 where no number meets the limit
@@ -21,6 +22,8 @@ type LoadLine struct {
 	PeakHigh  int    `json:"peak_high"`
 	Most      int    `json:"most"`          // instances up to which was looked
 	Law       Law    `json:"law,omitempty"` // whose it is; "" for the network of queues
+
+	Demand Number `json:"demand,omitempty"` // operations per second of an instance of a recorded class
 }
 
 // normalQuantile is how many standard deviations half of an interval is.
@@ -49,6 +52,9 @@ func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err e
 	}
 	t := &ask.Tenants[0]
 	t.ask(f)
+	if f.Basis != nil {
+		return m.recordedLine(q, line)
+	}
 	of := func(params func(*Fitted) *Params, off func(in instances) float64) (carried, peak int, ok bool) {
 		rates, within := make([]float64, most), make([]bool, most)
 		network := f.asked(params(f))
@@ -109,14 +115,16 @@ func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err e
 	if !solved {
 		return line, &noLoadLine{errUnsolved.Error()}
 	}
-	between := func(all []float64, best int) (low, high int) {
-		slices.Sort(all)
-		tail := (1 - confidence) / 2
-		low = int(stat.Quantile(tail, stat.Empirical, all, nil))
-		high = int(stat.Quantile(1-tail, stat.Empirical, all, nil))
-		return min(low, best), max(high, best)
-	}
-	line.Low, line.High = between(carried, line.Instances)
-	line.PeakLow, line.PeakHigh = between(peaks, line.Peak)
+	line.Low, line.High = numbersBetween(carried, line.Instances)
+	line.PeakLow, line.PeakHigh = numbersBetween(peaks, line.Peak)
 	return line, nil
+}
+
+// numbersBetween returns the interval of numbers of instances, which holds the best. It sorts all.
+func numbersBetween(all []float64, best int) (low, high int) {
+	slices.Sort(all)
+	tail := (1 - confidence) / 2
+	low = int(stat.Quantile(tail, stat.Empirical, all, nil))
+	high = int(stat.Quantile(1-tail, stat.Empirical, all, nil))
+	return min(low, best), max(high, best)
 }

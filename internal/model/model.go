@@ -36,6 +36,7 @@ type Model struct {
 	Beside  []Beside `json:"beside,omitempty"` // mixes of several classes that were measured
 
 	calibrations []Calibration // that carried it to another host
+	bases        map[Class]*Basis
 }
 
 // Beside is a mix that was measured, and what the classes said of it, each of which was fitted to
@@ -76,6 +77,7 @@ type Fitted struct {
 	Check  Check    `json:"check"`
 	Points []Point  `json:"points"`
 	Mixed  []Point  `json:"mixed_points,omitempty"` // beside instances of other classes
+	Basis  *Basis   `json:"recorded,omitempty"`     // of a class that was recorded; nil if runs measured it
 
 	calibrated bool // Params are of another host than its points
 

@@ -60,6 +60,7 @@ type Answer struct {
 	Used      []Use    `json:"used"`                 // of what is limited
 	Unknown   []string `json:"unknown,omitempty"`    // what plays no part in it, since no point shows it
 	Outside   []string `json:"outside,omitempty"`    // why it lies outside of what was measured: extrapolated
+	Recorded  []string `json:"recorded,omitempty"`   // what the classes are of that were recorded, not measured
 	Memories  []Number `json:"memories,omitempty"`   // of an instance of each tenant, bytes
 
 	Calibrated []Calibration `json:"calibrated,omitempty"` // what carried the model to this host
@@ -240,7 +241,13 @@ func (m *Model) answer(ask Ask, classes []*Fitted) (*Answer, error) {
 // gaps notes what nobody knows of what is asked; the error is of what cannot be said at all.
 func (q question) gaps(a *Answer, best outcome) error {
 	var problems []error
+	if why := q.unrecorded(best); why != "" {
+		problems = append(problems, errors.New(why))
+	}
 	for i, f := range q.classes {
+		if f.Basis != nil {
+			a.Recorded = append(a.Recorded, f.Name+" is "+f.Basis.Text())
+		}
 		if why := f.unknown(best.in[i]); why != "" {
 			problems = append(problems, errors.New(why))
 		}

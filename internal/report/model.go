@@ -26,8 +26,17 @@ func Fitted(w io.Writer, m *model.Model, checked bool, opt TerminalOptions) erro
 		for _, p := range c.Points {
 			bringUps += len(p.Units)
 		}
-		t.line(t.style.bold(fmt.Sprintf("%s, fitted to %s and %s", c.Name, plural.Count(len(c.Points), "point"),
-			plural.Count(bringUps, "setup"))))
+		first := fmt.Sprintf("%s, fitted to %s and %s", c.Name, plural.Count(len(c.Points), "point"),
+			plural.Count(bringUps, "setup"))
+		if c.Basis != nil {
+			first = fmt.Sprintf("%s, a model %s", c.Name, c.Basis.Text())
+		}
+		t.text("", "  ", first, t.style.bold)
+		if c.Basis != nil {
+			for _, note := range c.Basis.Notes() {
+				t.text("  ! ", "    ", note, t.style.warn)
+			}
+		}
 		t.text("  ", "  ", "Good for "+c.GoodFor(), trustStyle(t.style, c.Check))
 		t.text("  ", "  ", trust(c.Check), t.style.plain)
 		t.section("What an operation needs")
@@ -64,6 +73,12 @@ func FittedPage(m *model.Model) Answer {
 				units.Percent(float64(e.MAPE))))
 		}
 		held := c.Held()
+		if c.Basis != nil {
+			sentences = append(sentences, c.Name+" is a model "+c.Basis.Text())
+			for _, note := range c.Basis.Notes() {
+				held.Remarks = append(held.Remarks, answer.Remark{Warn: true, Text: note})
+			}
+		}
 		held.Note = "Good for " + c.GoodFor() + " " + trust(c.Check)
 		page.Sections = append(page.Sections, held)
 		kind, largest := m.HostOf(c), 1
@@ -213,7 +228,11 @@ func needs(c *model.Fitted) (lines [][2]string) {
 	case !c.Counts(model.Reads):
 		add("reads", answer.NotKnown)
 	default:
-		add("reads", "%s, whatever the memory", units.Digits(float64(r.Floor)))
+		of := "whatever the memory"
+		if c.Basis != nil && c.Basis.IOs {
+			of = "of each I/O"
+		}
+		add("reads", "%s, %s", units.Digits(float64(r.Floor)), of)
 	}
 	if w := p.Writes; !c.Counts(model.Writings) {
 		add("writes", answer.NotKnown)
@@ -359,6 +378,9 @@ func (t *terminal) outside(a *model.Answer) {
 	for i := range a.Calibrated {
 		t.text("  ! ", "    ", a.Calibrated[i].Text(), t.style.warn)
 	}
+	for _, what := range a.Recorded {
+		t.text("  ! ", "    ", what+".", t.style.warn)
+	}
 	for _, what := range a.Unknown {
 		t.text("  ! ", "    ", "not known: "+what, t.style.warn)
 	}
@@ -404,10 +426,14 @@ func WouldCarry(host model.HostKind, l model.LoadLine) string {
 	if l.Low < l.High {
 		text += fmt.Sprintf(" (%d to %d)", l.Low, l.High)
 	}
+	if l.Demand > 0 {
+		text += fmt.Sprintf(", each with nine tenths or more of the %s a second that it did when it was recorded",
+			units.Rate(float64(l.Demand)))
+	}
 	if l.High == l.Most {
 		return text + fmt.Sprintf(", or more: up to %d were asked about", l.Most)
 	}
-	if l.Peak != l.Instances {
+	if l.Peak != l.Instances && l.Demand == 0 {
 		text += fmt.Sprintf("; %d would do most", l.Peak)
 	}
 	if l.Law != "" {

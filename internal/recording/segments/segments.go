@@ -368,6 +368,19 @@ func Read(name string, since, until time.Time) (*recording.Recording, error) {
 	return d.Recording(), nil
 }
 
+// Has reports whether a path is of a recording: a directory with a segment, or a file with the name of one.
+func Has(name string) bool {
+	info, err := os.Stat(name)
+	if err != nil {
+		return false
+	}
+	if !info.IsDir() {
+		return info.Mode().IsRegular() && segmentName.MatchString(filepath.Base(name))
+	}
+	files, err := list(name)
+	return err == nil && len(files) > 0
+}
+
 // ReadLast reads the last part of a recording; all of it for 0.
 func ReadLast(name string, last time.Duration) (*recording.Recording, error) {
 	if last <= 0 {
