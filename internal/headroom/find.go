@@ -39,6 +39,9 @@ func Find(r *recording.Recording, o Options) (*Answer, error) {
 	if problems := check(s, o); len(problems) > 0 {
 		return nil, problems
 	}
+	for _, name := range s.strangers() {
+		a.Unknown = append(a.Unknown, fmt.Sprintf("the container of server %q: the recording has none of this name", name))
+	}
 	mixes := a.addUses(s, o)
 	a.Quantile = a.judged(o.Quantile)
 	a.share(s)
@@ -304,7 +307,13 @@ func (a *Answer) asked(s *series, o Options, mixes map[string]mixture) []*servic
 	if u == nil {
 		return nil
 	}
-	return s.largest(u, mixes[u.Drive], mostServices)
+	services := s.largest(u, mixes[u.Drive], mostServices)
+	for _, service := range s.services { // somebody wants to know about those with servers
+		if !slices.Contains(services, service) && s.serversOf(service, a.IntervalSeconds) != nil {
+			services = append(services, service)
+		}
+	}
+	return services
 }
 
 // largest returns the services that use most of a resource.
@@ -336,6 +345,7 @@ func (a *Answer) addMore(s *series, o Options, mixes map[string]mixture) {
 				}
 			}
 		}
+		m.Server = s.serversOf(service, a.IntervalSeconds)
 		fits := a.fittings(s, service, mixes, &m)
 		m.Limits = a.limits(s, service)
 		switch {

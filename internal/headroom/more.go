@@ -25,6 +25,8 @@ type More struct {
 	// Missing are resources that the service's use of is not known: they may bind earlier.
 	Missing []string   `json:"missing,omitempty"`
 	Limits  []LimitUse `json:"limits,omitempty"`
+	// Server is what its database servers did, by their counters; nil if none was asked.
+	Server *ServerUse `json:"server,omitempty"`
 	// Seconds is how long its copies ran in the recording, added up.
 	Seconds float64 `json:"seconds"`
 }

@@ -22,6 +22,7 @@ func (a *Answer) Sections() []*section.Section {
 		heats       []section.Heat
 	}{
 		{"How many more fit", "", a.moreTable(), nil},
+		{"Operations of servers", "", a.operations(), nil},
 		{"Limits in force", "", a.limitsInForce(), nil},
 		{"What would have been enough", "", a.enoughTable(), nil},
 		{"Containers that peak together", "", a.together(), nil},
@@ -196,6 +197,28 @@ func (a *Answer) moreTable() section.Table {
 		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{name, section.Count.Cell(float64(m.Copies)),
 			section.Text(fit), section.Text(fmt.Sprintf("%d to %d", m.Low, m.High)), section.Text(strconv.Itoa(m.InStep)),
 			section.Text(printable.Line(labelOf(m.Drive, m.Binds))), section.Text(printable.Line(missing))}})
+	}
+	return t
+}
+
+func (a *Answer) operations() section.Table {
+	t := section.Table{Columns: section.Columns(2, "container", "counts", "servers", "median", "p99", "p99.9", "most",
+		"mean time", "of all that fit")}
+	t.Columns[3].Means = "operations a second of one server, as the server counts them"
+	t.Columns[7].Means = "of an operation; known if the server measures it"
+	t.Columns[8].Means = "of all containers that fit besides, at the median"
+	for _, m := range a.More {
+		u := m.Server
+		if u == nil {
+			continue
+		}
+		row := section.Row{Cells: []section.Cell{section.Text(printable.Line(m.Service)), section.Text(u.unitOf()),
+			section.Count.Cell(float64(u.Servers)), u.Quantiles[0].cell(section.Count), u.Quantiles[1].cell(section.Count),
+			u.Quantiles[2].cell(section.Count), section.Count.Cell(u.Most), section.Latency.Positive(1e9 * u.MeanSeconds), {}}}
+		if m.Fit != nil && *m.Fit < MostMore && u.Quantiles[0].Value != nil {
+			row.Cells[8] = section.Count.Cell(float64(*m.Fit) * *u.Quantiles[0].Value)
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }

@@ -126,6 +126,7 @@ func (a *Answer) moreSentence(m *More) string {
 		fmt.Fprintf(&b, "; %s binds then", labelOf(m.Drive, m.Binds))
 	}
 	b.WriteString(".")
+	b.WriteString(m.operationsSentence())
 	if m.AtLeast {
 		fmt.Fprintf(&b, " What %s can do was not measured: more may fit.", m.Drive)
 	}

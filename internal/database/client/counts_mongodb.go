@@ -68,12 +68,11 @@ func (m *mongodbCounter) Counts(ctx context.Context) (counts database.Counts, er
 	if measured {
 		return counts, nil
 	}
-	for _, command := range mongodbCommands {
-		total, counted := count("metrics", "commands", command, "total")
-		measured = measured || counted
+	for _, command := range mongodbCommands { // those that were never asked for may be missing
+		total, _ := count("metrics", "commands", command, "total")
 		counts.Operations += total
 	}
-	if !measured {
+	if _, err := status.LookupErr("metrics", "commands"); err != nil {
 		return counts, errNoCounters("The server", "serverStatus has neither opLatencies nor metrics.commands",
 			"it takes MongoDB 3.4 or newer")
 	}

@@ -1,5 +1,5 @@
 // Package imports makes recordings of what other programs wrote: range queries of Prometheus with metrics of
-// node_exporter and cAdvisor, sadf -j, and iostat -o JSON.
+// node_exporter and cAdvisor, sadf -j, iostat -o JSON, and metrics of volumes by CloudWatch.
 //
 // The package is pure.
 //
@@ -55,7 +55,15 @@ type builder struct {
 	amounts  map[cell]map[int64]float64
 	lengths  map[int64]float64 // seconds of intervals, of amounts
 	runs     map[string][]*run // of services
-	values   int
+
+	// Of CloudWatch: the period of all metrics in ms, the line that it is from, the lines of metrics, and the ranks of
+	// what is in amounts.
+	period      int64
+	periodLine  int
+	metricLines map[string]int
+	ranks       map[cell]int
+
+	values int
 
 	wrong    problem.List
 	resets   int
@@ -67,7 +75,7 @@ type builder struct {
 func newBuilder() *builder {
 	return &builder{things: map[recording.Key]recording.Thing{}, counters: map[cell][]map[int64]float64{},
 		amounts: map[cell]map[int64]float64{}, lengths: map[int64]float64{}, ignored: map[string]int{},
-		runs: map[string][]*run{}}
+		runs: map[string][]*run{}, metricLines: map[string]int{}, ranks: map[cell]int{}}
 }
 
 // reject adds a problem of a file.
@@ -76,26 +84,51 @@ func (b *builder) reject(file, what, why, remedy string) {
 		Remedy: remedy})
 }
 
+// format is a kind of file.
+type format struct {
+	family string // files of one family have the same times
+	is     func(text []byte) bool
+	read   func(*builder, File)
+}
+
+// formats are all that is read; the first that fits reads the file.
+var formats = []format{
+	{"Prometheus", has(`"resultType"`, `"errorType"`), (*builder).prometheus},
+	{"sysstat", has(`"sysstat"`), (*builder).sysstat},
+	{"CloudWatch", has(`"MetricDataResults"`), (*builder).cloudWatchJSON},
+	{"CloudWatch", isCloudWatchTable, (*builder).cloudWatchTable},
+}
+
+// has returns a function that reports whether a text has one of some words.
+func has(words ...string) func(text []byte) bool {
+	return func(text []byte) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(text, []byte(word)) })
+	}
+}
+
 // Read reads files. The problems are all that is wrong with them.
 func Read(files []File) (Imported, problem.List) {
 	b := newBuilder()
-	kinds := map[string]bool{}
-	for _, f := range files {
-		switch {
-		case bytes.Contains(f.Text, []byte(`"resultType"`)) || bytes.Contains(f.Text, []byte(`"errorType"`)):
-			kinds["Prometheus"] = true
-			b.prometheus(f)
-		case bytes.Contains(f.Text, []byte(`"sysstat"`)):
-			kinds["sysstat"] = true
-			b.sysstat(f)
-		default:
-			b.reject(f.Name, "nothing was read", "it is no range query of Prometheus, no output of sadf -j, and none of iostat "+
-				"-t -o JSON", "see docs/how-to/headroom.md")
+	families := map[string]bool{}
+	reads := make([]func(*builder, File), len(files))
+	for i, f := range files {
+		known := slices.IndexFunc(formats, func(known format) bool { return known.is(f.Text) })
+		if known < 0 {
+			b.reject(f.Name, "nothing was read", "it is no range query of Prometheus, no output of sadf -j, none of iostat "+
+				"-t -o JSON, and no metrics of CloudWatch", "see docs/how-to/headroom.md")
+			continue
 		}
+		families[formats[known].family], reads[i] = true, formats[known].read
 	}
-	if len(kinds) > 1 && len(b.wrong) == 0 {
-		b.reject("", "nothing was read", "the files are of Prometheus and of sysstat, which do not have the same times",
-			"import them into recordings of their own")
+	if len(families) > 1 {
+		b.reject("", "nothing was read", "the files are of "+plural.And(slices.Sorted(maps.Keys(families)))+
+			", which do not have the same times", "import them into recordings of their own")
+		return Imported{}, b.wrong
+	}
+	for i, read := range reads {
+		if read != nil {
+			read(b, files[i])
+		}
 	}
 	if len(b.wrong) > 0 {
 		return Imported{}, b.wrong

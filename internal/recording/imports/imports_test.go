@@ -164,6 +164,8 @@ func FuzzRead(f *testing.F) {
 	f.Add(string(matrix([2]string{node("node_disk_reads_completed_total", `,"device":"sda"`), "1 2 NaN 4"}).Text))
 	f.Add(`{"sysstat":{"hosts":[{"nodename":"a","number-of-cpus":2,"statistics":[{"timestamp":"2026-01-01T00:00:00Z",` +
 		`"avg-cpu":{"idle":5},"disk":[{"disk_device":"sda","r/s":1}]}]}]}}`)
+	f.Add(string(metricData(1, [2]string{"vol-0123456789abcdef0 VolumeReadOps", "1 2 . 4"}).Text))
+	f.Add("Label,VolumeReadOps\n2026/03/02 00:00:00,1\n2026/03/02 00:05:00,2\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		made, problems := Read([]File{{"fuzzed", []byte(text)}})
 		if len(problems) > 0 {
