@@ -61,6 +61,9 @@ func ParseRunning(text string) (server Running, problems problem.List) {
 		case slices.Contains(given, key):
 			reject(key+" is there twice", "leave one out")
 			continue
+		case key == "tls" && value != "true" && value != "false":
+			reject("tls is neither true nor false", "write tls=true")
+			continue
 		}
 		given = append(given, key)
 		node := &yaml.Node{Kind: yaml.ScalarNode, Value: value}

@@ -45,6 +45,11 @@ func (m *mongodbCounter) Counts(ctx context.Context) (counts database.Counts, er
 	case err != nil:
 		return counts, err
 	}
+	return countsOfStatus(status)
+}
+
+// countsOfStatus reads the answer of serverStatus.
+func countsOfStatus(status bson.Raw) (counts database.Counts, err error) {
 	count := func(path ...string) (uint64, bool) {
 		value, err := status.LookupErr(path...)
 		if err != nil {
