@@ -44,7 +44,7 @@ func fleetCommand() *cobra.Command {
 type fitFlags struct {
 	Cluster
 	kind, model, host, drives, namespace string
-	dryRun                               bool
+	dryRun, publishIO                    bool
 }
 
 func fitCommand() *cobra.Command {
@@ -67,6 +67,9 @@ the host was scaled down, as that of the experiment density is: no node is so sm
 Pods then count on the drives of their claims. Without it, they count on the first that a
 node has, or that they name.
 
+--publish-io writes plimsoll.dev/io into the status of the kind's nodes, 1000 for each
+drive. Quotas of namespaces and autoscalers count it; the scheduler does not need it.
+
 Each RUN is a run directory, or the id of a run below ./` + store.RunsDir + `, or "last".`,
 		Example: `  plimsoll-kubernetes fleet fit plimsoll-fleets/node-2026
   plimsoll-kubernetes fleet fit plimsoll-fleets/density-2026 plimsoll-fleets/devices-2026 --host node.yaml
@@ -80,6 +83,7 @@ Each RUN is a run directory, or the id of a run below ./` + store.RunsDir + `, o
 	c.Flags().StringVar(&f.host, "host", "", "`file` of what a node has")
 	c.Flags().StringVar(&f.drives, "drives", "", "`file` that says which claims are on which drives")
 	c.Flags().StringVar(&f.namespace, "namespace", iofit.Namespace, "`namespace` of the models")
+	c.Flags().BoolVar(&f.publishIO, "publish-io", false, "write plimsoll.dev/io into the status of the kind's nodes")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the ConfigMap, and ask no cluster")
 	f.Flags(c)
 	return c
@@ -224,7 +228,12 @@ func (f *fitFlags) fit(c *cobra.Command, kind string, runs []string) error {
 	}
 	fmt.Fprintf(c.OutOrStdout(), "Nodes of kind %s have a model: ConfigMap %s/%s, %d nodes.\n", kind, m.Namespace,
 		m.Name, count(nodes.Items, kind))
-	return nil
+	if !f.publishIO {
+		return nil
+	}
+	n, err := publishIO(c.Context(), client, k, nodes.Items)
+	fmt.Fprintf(c.OutOrStdout(), "%d of these nodes have %d of %s.\n", n, k.IO(), iofit.IOResource)
+	return err
 }
 
 // isNode reports that a kind has less than the machine of its runs, whose host was scaled down. Of a model's file,
@@ -262,6 +271,9 @@ func describe(w io.Writer, k *iofit.Kind) {
 			does = v.Unknown
 		} else {
 			does = "alone, " + v.String()
+			if n, err := k.IOOf(d); err == nil {
+				does += fmt.Sprintf("; %s: %d", iofit.IOResource, n)
+			}
 		}
 		Say(w, "    %s: %s  # %s", iofit.ClassAnnotation, name, does)
 	}
