@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 
+	"plimsoll/internal/database"
+	dbclient "plimsoll/internal/database/client"
 	"plimsoll/internal/host/hostfs"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/state/sudouser"
@@ -31,6 +33,7 @@ import (
 type classFlags struct {
 	Cluster
 	namespace, out string
+	database       string
 	window, every  time.Duration
 	onNode         bool
 }
@@ -51,13 +54,20 @@ examples/node.yaml.
 The pod of limits on its node reads the cgroup, so you need the right to create
 pods/portforward in the namespace plimsoll-limits. On the node itself, --on-node reads it here.
 
+With --database, counters of the pod's server are read too, from here: give an address
+that leads to it, such as one of kubectl port-forward. The demand is then in operations
+of the server, if an operation of the class does about as many I/Os.
+
 Choose a time when the pod is as busy as it should count.`,
-		Example: `  plimsoll-kubernetes class shop/db-0 --for 10m -o db.yaml`,
-		Args:    cobra.ExactArgs(1),
-		RunE:    f.run,
+		Example: `  plimsoll-kubernetes class shop/db-0 --for 10m -o db.yaml
+  plimsoll-kubernetes class shop/db-0 --database postgresql,dsn=file:/home/me/shop.dsn`,
+		Args: cobra.ExactArgs(1),
+		RunE: f.run,
 	}
 	c.Flags().DurationVar(&f.window, "for", time.Minute, "how long to read")
 	c.Flags().DurationVar(&f.every, "every", 5*time.Second, "how often")
+	c.Flags().StringVar(&f.database, "database", "", "`server` to read counters of: KIND,dsn=file:PATH, dsn=env:NAME, or "+
+		"cassandra,address=HOST:PORT (plimsoll watch --help)")
 	c.Flags().BoolVar(&f.onNode, "on-node", false, "read the cgroups of this host")
 	c.Flags().StringVar(&f.namespace, "namespace", iofit.Namespace, "`namespace` of the models")
 	c.Flags().StringVarP(&f.out, "output", "o", "", "`file` to write (default: standard output)")
@@ -72,6 +82,10 @@ func (f *classFlags) run(c *cobra.Command, args []string) error {
 		return fmt.Errorf("%q names no pod: class NAMESPACE/POD", args[0])
 	case f.every < time.Second || f.window < f.every:
 		return fmt.Errorf("--for %s --every %s: read at least once, and at most once a second", f.window, f.every)
+	}
+	server, problems := database.ParseRunning(f.database)
+	if f.database != "" && len(problems) > 0 {
+		return fmt.Errorf("--database: %s", problems.Join("; "))
 	}
 	config, err := f.config()
 	if err != nil {
@@ -94,6 +108,14 @@ func (f *classFlags) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	seen.source = source
+	if f.database != "" {
+		counter, err := dbclient.DialCounter(c.Context(), server)
+		if err != nil {
+			return fmt.Errorf("--database: %w", err)
+		}
+		defer func() { _ = counter.Close() }()
+		seen.counter = counter
+	}
 	Say(c.ErrOrStderr(), "Reading what pod %s does for %s; Ctrl-C ends it early.", args[0], f.window)
 	if err := seen.watch(c.Context(), read, f.window, f.every); err != nil {
 		return fmt.Errorf("pod %s: %w", args[0], err)
@@ -250,7 +272,9 @@ type observed struct {
 	first, last usage.Sample
 	all         usage.Rates   // over the whole time
 	intervals   []usage.Rates // of each interval
-	memory      int64         // the most that was seen
+	server      serverRates
+	counter     database.Counter // nil for none
+	memory      int64            // the most that was seen
 	private     int64
 }
 
@@ -264,6 +288,9 @@ func (o *observed) watch(ctx context.Context, read func(context.Context) (usage.
 		s, err := read(context.WithoutCancel(ctx))
 		if err != nil {
 			return err
+		}
+		if o.counter != nil {
+			o.server.add(o.counter.Counts(context.WithoutCancel(ctx)))
 		}
 		if n == 0 {
 			o.first = s

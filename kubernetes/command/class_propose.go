@@ -52,6 +52,9 @@ func (o *observed) propose(kind *iofit.Kind, note string) (string, error) {
 		p.comment("I/O is not known: with version 1 of cgroups the kernel counts it from the first limit on the disk. Give")
 		p.comment("the pod the annotation %s with a high limit, and try again.", iofit.LimitAnnotation)
 	}
+	if o.counter != nil {
+		o.server.comment(&p, o.all.Reads+o.all.Writes)
+	}
 	p.comment("%.2f and %.2f CPUs, %s of memory, of which %s in no file; its limit of memory was met %d times.",
 		o.all.CPUs, highest.CPUs, units.Bytes(uint64(max(o.memory, 0))), units.Bytes(uint64(max(o.private, 0))),
 		o.last.AtLimit-min(o.first.AtLimit, o.last.AtLimit))
@@ -148,13 +151,22 @@ func (o *observed) proposeClass(p *proposal, kind *iofit.Kind, note string) erro
 	if len(kind.Host.Drives) > 1 {
 		p.comment("%s: %s  # if its volumes do not say so", iofit.DriveAnnotation, kind.Host.Drives[0].Name)
 	}
-	least := significant(rate/best.operation, math.Floor)
-	if least > 0 {
-		p.value(iofit.LeastAnnotation, fmt.Sprintf("%s/s", plain(least)), fmt.Sprintf("%s I/Os a second, at %.3g I/Os of an "+
-			"operation of %s", units.Compact(rate), best.operation, best.name))
-	}
 	highest := usage.Highest(o.intervals)
-	if load := significant((highest.Reads+highest.Writes)/best.operation, math.Ceil); load > least {
+	mean, most := rate/best.operation, (highest.Reads+highest.Writes)/best.operation
+	source := fmt.Sprintf("%s I/Os a second, at %.3g I/Os of an operation of %s", units.Compact(rate), best.operation,
+		best.name)
+	switch {
+	case o.server.counts(rate, best):
+		mean, most, source = o.server.rate(), o.server.highest, "operations a second, as the server counts them"
+	case o.server.rate() > 0:
+		p.comment("An operation of %s does %.3g I/Os, and one of the server %.3g: the demand is in those of %s.", best.name,
+			best.operation, rate/o.server.rate(), best.name)
+	}
+	least := significant(mean, math.Floor)
+	if least > 0 {
+		p.value(iofit.LeastAnnotation, fmt.Sprintf("%s/s", plain(least)), source)
+	}
+	if load := significant(most, math.Ceil); load > least {
 		p.value(iofit.LoadAnnotation, plain(load)+"/s", "the highest interval, as operations")
 	}
 	if p99 := best.verdict.P99; !math.IsNaN(p99) && p99 > 0 {
