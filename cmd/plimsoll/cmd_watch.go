@@ -38,6 +38,7 @@ type watchFlags struct {
 	follow  bool
 	// databases are servers that are asked for their counters: CONTAINER=KIND,KEY=VALUE
 	databases []string
+	probe   string
 }
 
 func newWatchCommand(a *app) *cobra.Command {
@@ -68,6 +69,8 @@ do, each second, to files in DIR, until interrupted. "plimsoll headroom DIR" rea
 them. The oldest are removed if all have more than --bytes. --service-file prints a
 unit of systemd that does so from each boot on. --database records operations of a
 server in a container too, as the server counts them. Its statements only read.
+--probe lowers a limit of a container meanwhile and restores it. After a crash,
+"plimsoll clean" restores it.
 
 docs/how-to/watch-a-host.md explains each finding.
 
@@ -84,7 +87,7 @@ EXIT STATUS
   plimsoll watch --record /var/lib/plimsoll-recording --service-file`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if flags.record != "" || flags.service || len(flags.databases) > 0 {
+			if flags.record != "" || flags.service || len(flags.databases) > 0 || flags.probe != "" {
 				return flags.recordHost(cmd, a)
 			}
 			return flags.watch(cmd.Context(), a)
@@ -108,6 +111,8 @@ EXIT STATUS
 		"them (version 1), by following block requests: up to 10% of a processor")
 	f.StringArrayVar(&flags.databases, "database", nil, "`server` to record operations of: CONTAINER=KIND,dsn=file:PATH, "+
 		"dsn=env:NAME, or for Cassandra address=HOST:PORT, credentials=file:PATH, tls=true, ca=PATH; repeatable")
+	f.StringVar(&flags.probe, "probe", "", "`memory=CONTAINER`: while it is recorded, lower the container's memory by steps "+
+		"as long as it does not read again what it lost, and restore it")
 	f.BoolVar(&flags.service, "service-file", false, "print a unit of systemd that records, and end")
 	f.BoolVar(&a.jsonOutput, "json", false, "print JSON")
 	mutuallyExclusive(cmd, "once", "metrics")

@@ -18,7 +18,10 @@ import (
 	"plimsoll/internal/field"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/recording"
 	"plimsoll/internal/recording/segments"
+	"plimsoll/internal/state/journal"
+	"plimsoll/internal/trial"
 	"plimsoll/internal/units"
 	"plimsoll/internal/watch"
 )
@@ -32,8 +35,15 @@ const (
 // recordHost records into a directory until interrupted, or prints the unit that does.
 func (f *watchFlags) recordHost(cmd *cobra.Command, a *app) error {
 	switch {
+	case f.record == "" && f.probe != "":
+		return &exitError{exitUsage, errors.New("--probe is of a recording: add --record DIR")}
 	case f.record == "":
 		return &exitError{exitUsage, errors.New("--service-file and --database are of a recording: add --record DIR")}
+		return &exitError{exitUsage, errors.New("--service-file is of a recording: add --record DIR")}
+	case f.probe != "" && f.service:
+		return &exitError{exitUsage, errors.New("--probe ends with its steps: run it without --service-file")}
+	case f.probe != "" && !strings.HasPrefix(f.probe, probePrefix) || f.probe == probePrefix:
+		return &exitError{exitUsage, fmt.Errorf("--probe %q: only memory is probed: write --probe memory=CONTAINER", f.probe)}
 	case !cmd.Flags().Changed("interval"):
 		f.interval = shortestRecorded
 	case f.interval < shortestRecorded || f.interval > longestRecorded:
@@ -68,7 +78,13 @@ func (f *watchFlags) recordHost(cmd *cobra.Command, a *app) error {
 	for _, unknown := range recorder.Header().Unknown {
 		fmt.Fprintf(a.stdout, "Not known: %s.\n", printable.Line(unknown))
 	}
-	err = errors.Join(recorder.Run(cmd.Context(), w.Add), w.Close())
+	write, end := w.Add, func() error { return nil }
+	if f.probe != "" {
+		if write, end, err = f.probed(cmd.Context(), a, recorder, w.Add); err != nil {
+			return errors.Join(err, w.Close())
+		}
+	}
+	err = errors.Join(recorder.Run(cmd.Context(), write), end(), w.Close())
 	if err != nil {
 		return &exitError{exitFailure, err}
 	}
@@ -115,6 +131,32 @@ func (f *watchFlags) servers() (servers []watch.Server, err error) {
 		return nil, wrong
 	}
 	return servers, nil
+// probePrefix begins the value of --probe.
+const probePrefix = "memory="
+
+// probed returns a write that also probes the memory of a container, and what ends the probe.
+func (f *watchFlags) probed(ctx context.Context, a *app, recorder *watch.Recorder, write func(recording.Row)) (
+	and func(recording.Row), end func() error, err error) {
+	if os.Geteuid() != 0 {
+		return nil, nil, &exitError{exitFailure, errors.New("--probe changes a limit of a container, which takes root: " +
+			"run it with sudo")}
+	}
+	j, err := journal.Create(a.state, trial.NewID("probe", time.Now()))
+	if err != nil {
+		return nil, nil, &exitError{exitFailure, err}
+	}
+	probe := watch.NewProbe(strings.TrimPrefix(f.probe, probePrefix), recorder, j, func(text string) {
+		fmt.Fprintf(a.stdout, "%s\n", printable.Line(text))
+	})
+	and = func(row recording.Row) {
+		write(row)
+		probe.See(ctx, row)
+	}
+	end = func() error {
+		probe.Close(ctx)
+		return j.Close()
+	}
+	return and, end, nil
 }
 
 // printService prints a unit that records from each boot on.

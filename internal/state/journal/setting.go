@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Setting is one value of a file in sysfs, such as the I/O scheduler of a device. The old value is read before the
+// Setting is one value of a file in sysfs or of a cgroup, such as the I/O scheduler of a device. The old value is read before the
 // change is journalled.
 type Setting struct {
 	Path  string
@@ -53,6 +53,8 @@ var (
 	blockSetting = regexp.MustCompile(`^/sys/block/[A-Za-z0-9][A-Za-z0-9!_.-]*/(queue/scheduler|trace/enable)$`)
 	// tracerSettings are the settings of a tracer that a recording changes.
 	tracerSettings = []string{"buffer_size_kb", "trace_clock", "current_tracer", "tracing_on"}
+	// memoryLimit is a limit of a cgroup that a probe lowers.
+	memoryLimit = regexp.MustCompile(`^/sys/fs/cgroup/.*[^/]/memory\.(high|limit_in_bytes)$`)
 	// settingValue matches valid values of settings.
 	settingValue = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:+-]{0,63}$`)
 )
@@ -70,7 +72,18 @@ func (c *Setting) Check(s Scope) error {
 		onTracefs(filepath.Dir(c.Path)) {
 		return nil
 	}
-	return s.Foreign("%q is no setting of a device's or a tracer's", c.Path)
+	if memoryLimit.MatchString(c.Path) && s.CleanPath(c.Path) == nil && onCgroups(filepath.Dir(c.Path)) {
+		return nil
+	}
+	return s.Foreign("%q is no setting of a device's, a tracer's or a cgroup's", c.Path)
+}
+
+// onCgroups reports whether a directory is a cgroup, or does not exist.
+func onCgroups(dir string) bool {
+	var st unix.Statfs_t
+	err := unix.Statfs(dir, &st)
+	return errors.Is(err, unix.ENOENT) ||
+		err == nil && (st.Type == unix.CGROUP_SUPER_MAGIC || st.Type == unix.CGROUP2_SUPER_MAGIC)
 }
 
 // onTracefs reports whether a directory is on tracefs, or does not exist, in which case there is nothing to set.
