@@ -80,9 +80,11 @@ func (f *watchFlags) recordHost(cmd *cobra.Command, a *app) error {
 	}
 	write, end := w.Add, func() error { return nil }
 	if f.probe != "" {
-		if write, end, err = f.probed(cmd.Context(), a, recorder, w.Add); err != nil {
+		probe, closed, err := f.newProbe(cmd.Context(), a, recorder)
+		if err != nil {
 			return errors.Join(err, w.Close())
 		}
+		write, end = probe.With(cmd.Context(), w.Add), closed
 	}
 	err = errors.Join(recorder.Run(cmd.Context(), write), end(), w.Close())
 	if err != nil {
@@ -134,9 +136,9 @@ func (f *watchFlags) servers() (servers []watch.Server, err error) {
 // probePrefix begins the value of --probe.
 const probePrefix = "memory="
 
-// probed returns a write that also probes the memory of a container, and what ends the probe.
-func (f *watchFlags) probed(ctx context.Context, a *app, recorder *watch.Recorder, write func(recording.Row)) (
-	and func(recording.Row), end func() error, err error) {
+// newProbe returns a probe of the memory of a container, and what ends it.
+func (f *watchFlags) newProbe(ctx context.Context, a *app, recorder *watch.Recorder) (probe *watch.Probe,
+	end func() error, err error) {
 	if os.Geteuid() != 0 {
 		return nil, nil, &exitError{exitFailure, errors.New("--probe changes a limit of a container, which takes root: " +
 			"run it with sudo")}
@@ -145,18 +147,13 @@ func (f *watchFlags) probed(ctx context.Context, a *app, recorder *watch.Recorde
 	if err != nil {
 		return nil, nil, &exitError{exitFailure, err}
 	}
-	probe := watch.NewProbe(strings.TrimPrefix(f.probe, probePrefix), recorder, j, func(text string) {
+	probe = watch.NewProbe(strings.TrimPrefix(f.probe, probePrefix), recorder, j, func(text string) {
 		fmt.Fprintf(a.stdout, "%s\n", printable.Line(text))
 	})
-	and = func(row recording.Row) {
-		write(row)
-		probe.See(ctx, row)
-	}
-	end = func() error {
+	return probe, func() error {
 		probe.Close(ctx)
 		return j.Close()
-	}
-	return and, end, nil
+	}, nil
 }
 
 // printService prints a unit that records from each boot on.

@@ -49,6 +49,7 @@ func Find(r *recording.Recording, o Options) (*Answer, error) {
 	a.addMore(s, o, mixes)
 	a.addEnough(s, o, mixes)
 	a.addTogether(s, o, mixes)
+	a.addMemory(s, o)
 	a.Unseen = unseen(a, s)
 	return a, nil
 }

@@ -98,8 +98,10 @@ type Answer struct {
 	More     []More   `json:"more,omitempty"`
 	Enough   []Enough `json:"enough,omitempty"`
 	Together []Pair   `json:"peak_together,omitempty"`
-	Shape    []Hour   `json:"by_hour,omitempty"`
-	Days     []Day    `json:"by_day,omitempty"`
+	// Memory is what the memory of containers is worth, by natural changes of its size.
+	Memory []MemoryWorth `json:"memory_worth,omitempty"`
+	Shape  []Hour        `json:"by_hour,omitempty"`
+	Days   []Day         `json:"by_day,omitempty"`
 
 	Unseen  []string `json:"never_seen,omitempty"`
 	Unknown []string `json:"unknown,omitempty"`

@@ -26,6 +26,7 @@ func (a *Answer) Sections() []*section.Section {
 		{"Limits in force", "", a.limitsInForce(), nil},
 		{"What would have been enough", "", a.enoughTable(), nil},
 		{"Containers that peak together", "", a.together(), nil},
+		{"What memory is worth", "", a.memoryTable(), nil},
 		{"Hours of the day, in UTC", a.ofBinding(), a.shape(), a.week()},
 		{"Days of the week, in UTC", a.ofBinding(), a.days(), nil},
 	} {

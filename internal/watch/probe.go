@@ -70,6 +70,14 @@ func NewProbe(container string, r *Recorder, j *journal.Journal, say func(string
 	return &Probe{container: container, recorder: r, journal: j, say: say}
 }
 
+// With returns a write that also calls See.
+func (p *Probe) With(ctx context.Context, write func(recording.Row)) func(recording.Row) {
+	return func(row recording.Row) {
+		write(row)
+		p.See(ctx, row)
+	}
+}
+
 // See takes an interval, and makes the step that follows from it.
 func (p *Probe) See(ctx context.Context, row recording.Row) {
 	if p.done {
