@@ -155,7 +155,7 @@ func (w *MemoryWorth) judge(copies [][]memoryPoint, seed uint64) {
 		}
 	}
 	if !ok || len(drawn) < memoryReplicates/2 {
-		w.Unknown = "its memory changed with its load, so that neither can be told from the other"
+		w.Unknown = "its memory changed with its load: neither can be distinguished from the other"
 		return
 	}
 	slices.Sort(drawn)
