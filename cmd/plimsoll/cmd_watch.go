@@ -71,8 +71,6 @@ unit of systemd that does so from each boot on. --database records operations of
 server in a container too, as the server counts them. Its statements only read.
 --probe lowers a limit of a container meanwhile and restores it. After a crash,
 "plimsoll clean" restores it.
---probe lowers a limit of a container meanwhile and restores it. After a crash,
-"plimsoll clean" restores it.
 
 docs/how-to/watch-a-host.md explains each finding.
 

@@ -84,17 +84,18 @@ const (
 
 // stretch is what a service did in intervals with one number of instances.
 type stretch struct {
-	instances              int
-	seconds                float64
-	operations             float64
-	reads, writes          float64
-	readBytes, writeBytes  float64
-	cpu                    float64 // processor seconds
-	held, fixed            float64 // bytes of all instances, in the mean
-	latency                float64 // seconds of an operation
-	besideCPU, besideIOs   float64 // processor seconds and I/Os of others
-	besideMemory           float64 // bytes that others hold and no shortage takes
-	operationSeconds, with float64 // added up of operations whose time was measured, and their number
+	instances               int
+	seconds                 float64
+	operations              float64
+	reads, writes           float64
+	readBytes, writeBytes   float64
+	cpu                     float64 // processor seconds
+	held, fixed             float64 // bytes of all instances, in the mean
+	latency                 float64 // seconds of an operation
+	besideCPU, besideIOs    float64 // processor seconds and I/Os of others
+	besideMemory            float64 // bytes that others hold and no shortage takes
+	counted                 float64 // operations of servers
+	operationSeconds, timed float64 // of operations whose time was measured, and their number
 }
 
 func (s *stretch) each() float64 { return s.operations / s.seconds / float64(s.instances) }
@@ -157,16 +158,11 @@ type recordedService struct {
 	copies    []*recording.Course
 
 	uses     []*recording.Course // of all copies
+	servers  []*recording.Course // whose operations were counted
 	drive    string              // with most of its I/Os
 	counted  bool                // operations were
 	totalIOs float64
 }
-
-// Operations of databases, of recorders that count them.
-const (
-	operationsMetric = recording.Metric("operations")
-	operationTime    = recording.Metric("operation_us") // of all operations, added up
-)
 
 // observeService returns the points of a service by recordings of one host. why says why there are none.
 func observeService(parts []*recordedService) (o Observed, basis *Basis, why string) {
@@ -229,9 +225,12 @@ func (s *recordedService) look() (why string) {
 		}
 	}
 	s.findDrive()
-	s.counted = slices.ContainsFunc(s.copies, func(c *recording.Course) bool {
-		return slices.ContainsFunc(c.Values(operationsMetric), func(v float32) bool { return v > 0 })
-	})
+	for _, c := range r.OfKind(recording.OfServer) {
+		if c.Thing.Name == s.name && slices.ContainsFunc(c.Values(recording.Operations), func(v float32) bool { return v > 0 }) {
+			s.servers = append(s.servers, c)
+		}
+	}
+	s.counted = len(s.servers) > 0 && len(s.servers) == len(s.copies)
 	return ""
 }
 
@@ -381,8 +380,21 @@ func (s *recordedService) sum(from, to, instances int) (one stretch, ok bool) {
 		fixed := 1024 * share * (known(c, recording.Anonymous) + known(c, recording.SharedMemory))
 		one.fixed += fixed
 		one.held += fixed + 1024*share*known(c, recording.ActiveFile)
-		one.with += known(c, operationsMetric)
-		one.operationSeconds += known(c, operationTime) / 1e6
+	}
+	complete := true // operations of all that ran, in all intervals
+	for _, c := range s.servers {
+		one.counted += known(c, recording.Operations)
+		one.timed += known(c, recording.Timed)
+		one.operationSeconds += known(c, recording.OperationTime) / 1e6
+	}
+	for i := from; i < to && s.counted; i++ {
+		n := 0
+		for _, c := range s.servers {
+			if v := c.Values(recording.Operations)[i]; v == v {
+				n++
+			}
+		}
+		complete = complete && n == instances
 	}
 	host, drive := r.Find(recording.Key{Kind: recording.OfHost}), s.driveCourse()
 	one.besideCPU = max(0, known(host, recording.CPU)/1e6-one.cpu)
@@ -396,13 +408,13 @@ func (s *recordedService) sum(from, to, instances int) (one stretch, ok bool) {
 	each := known(drive, recording.RequestTime) / 1e6 / ofDrive
 	one.latency = each
 	if s.counted {
-		one.operations = one.with
-		one.latency = one.operationSeconds / one.with
+		one.operations = one.counted
+		one.latency = one.operationSeconds / one.timed
 		if !(one.latency > 0) { // nobody measured it: what an operation needs, one after the other
 			one.latency = (ios*each + one.cpu) / one.operations
 		}
 	}
-	return one, one.operations > 0 && one.seconds > 0 && !math.IsInf(one.latency, 0)
+	return one, complete && one.operations > 0 && one.seconds > 0 && !math.IsInf(one.latency, 0)
 }
 
 // unit returns the measurements of a stretch.

@@ -412,3 +412,40 @@ func TestRecordingsOfOneHostAreMerged(t *testing.T) {
 		}
 	}
 }
+
+// Operations that a server counted are those of its class; if not all copies have a server, I/Os are.
+func TestOperationsOfServersAreTaken(t *testing.T) {
+	for _, servers := range []int{3, 2} {
+		h := steadyHost()
+		plain := h.record(120, rand.New(rand.NewPCG(6, 1)))
+		r := recording.New(plain.Header)
+		for i, at := range plain.Times {
+			row := recording.Row{Time: at, Seconds: 1}
+			for _, c := range plain.Courses {
+				var values []float64
+				for _, m := range c.Thing.Kind.Metrics() {
+					values = append(values, float64(c.Values(m)[i]))
+				}
+				row.Amounts = append(row.Amounts, recording.Amounts{Thing: c.Thing, Values: values})
+				if ios := c.Values(recording.Reads); c.Thing.Kind == recording.OfUse && ios[i] == ios[i] && c.Thing.Copy <= servers {
+					operations := 4 * float64(ios[i])
+					row.Amounts = append(row.Amounts, recording.Amounts{
+						Thing:  recording.Thing{Kind: recording.OfServer, Name: c.Thing.Name, Copy: c.Thing.Copy},
+						Values: []float64{operations, operations, 800 * operations}})
+				}
+			}
+			if _, err := r.Add(row); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f := &fitRecorded(t, r).Classes[0]
+		reads, ios := float64(f.Points[0].median(func(u *Unit) *Number { return &u.Reads })), servers < 3
+		want := 0.25
+		if ios {
+			want = 1
+		}
+		if f.Basis.IOs != ios || math.Abs(reads-want) > 0.01 {
+			t.Errorf("%d servers: %+v, %v reads each", servers, f.Basis, reads)
+		}
+	}
+}
