@@ -18,7 +18,6 @@ import (
 	"plimsoll/internal/field"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/problem"
-	"plimsoll/internal/recording"
 	"plimsoll/internal/recording/segments"
 	"plimsoll/internal/state/journal"
 	"plimsoll/internal/trial"
@@ -39,7 +38,6 @@ func (f *watchFlags) recordHost(cmd *cobra.Command, a *app) error {
 		return &exitError{exitUsage, errors.New("--probe is of a recording: add --record DIR")}
 	case f.record == "":
 		return &exitError{exitUsage, errors.New("--service-file and --database are of a recording: add --record DIR")}
-		return &exitError{exitUsage, errors.New("--service-file is of a recording: add --record DIR")}
 	case f.probe != "" && f.service:
 		return &exitError{exitUsage, errors.New("--probe ends with its steps: run it without --service-file")}
 	case f.probe != "" && !strings.HasPrefix(f.probe, probePrefix) || f.probe == probePrefix:
@@ -133,6 +131,8 @@ func (f *watchFlags) servers() (servers []watch.Server, err error) {
 		return nil, wrong
 	}
 	return servers, nil
+}
+
 // probePrefix begins the value of --probe.
 const probePrefix = "memory="
 
