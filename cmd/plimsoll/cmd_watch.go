@@ -38,7 +38,7 @@ type watchFlags struct {
 	follow  bool
 	// databases are servers that are asked for their counters: CONTAINER=KIND,KEY=VALUE
 	databases []string
-	probe   string
+	probe     string
 }
 
 func newWatchCommand(a *app) *cobra.Command {
