@@ -71,8 +71,8 @@ and bytes.
 
 --record DIR makes a recording of a running host for "plimsoll headroom", in the
 place of a run. It takes range queries of Prometheus with metrics of node_exporter
-and cAdvisor, sadf -j, and iostat -x -t -o JSON. docs/how-to/headroom.md has the
-queries.
+and cAdvisor, sadf -j, iostat -x -t -o JSON, and CloudWatch.
+docs/how-to/headroom.md has the queries.
 
 Nothing is invented: what the files do not have stays empty, and is named in
 the notes of the run. No host and no device counters are known, so the source
