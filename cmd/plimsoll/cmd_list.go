@@ -34,8 +34,7 @@ var questions = []struct {
 }{
 	{"Start here", []string{"quick", "directory", "host-filesystems", "density"}},
 	{"Which storage setup for containers?", []string{"data-volumes", "storage-drivers", "nvme", "loop-illusion",
-		"write-scaling", "striping", "small-files", "fsync",
-		"latency-target"}},
+		"write-scaling", "striping", "small-files", "image-layers", "fsync", "latency-target"}},
 	{"Which options of a file system or device?", []string{"btrfs-blocksize", "btrfs-cow", "ext4-dioread",
 		"io-schedulers", "doublewrite", "postgresql-io"}},
 	{"What does a drive do, and where does latency go?", []string{"devices", "latency", "software-stack"}},

@@ -59,6 +59,7 @@ type Place struct {
 	name    string        // of its container
 	execute executor      // where steps run
 	undo    []*journal.Entry
+	commits int // of its files so far
 }
 
 // executor runs a step's process and waits for it.

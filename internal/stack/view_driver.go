@@ -53,7 +53,8 @@ func drivers() []*layer {
 	var out []*layer
 	for _, d := range driverKinds {
 		out = append(out, &layer{
-			Def:    line.Def{Name: d.name, Summary: d.summary, Below: line.FileSystem, Gives: line.View},
+			Def: line.Def{Name: d.name, Summary: d.summary, Below: line.FileSystem, Gives: line.View,
+				Options: []line.OptionDef{committed}},
 			plan:   func(line.Node) []string { return append(planEngine, "start a container on storage driver "+d.name) },
 			writes: func(s *dryRun, n line.Node) { s.engine(n.Name, engineRoot(s.dir)) },
 			check:  func(context.Context, *Env, line.Node, int64) error { return checkEngine() },
@@ -186,11 +187,16 @@ func (e *engine) giveBack(name string) {
 
 // contain starts the container of the place in the base's engine.
 func (p *Place) contain(ctx context.Context, binds ...container.Bind) error {
-	env, e := p.base.env, p.base.engine
-	image, err := e.imageOf(ctx, env, p.config.Root)
+	image, err := p.base.engine.imageOf(ctx, p.base.env, p.config.Root)
 	if err != nil {
 		return err
 	}
+	return p.containOf(ctx, image, binds...)
+}
+
+// containOf starts a container of an image.
+func (p *Place) containOf(ctx context.Context, image container.Image, binds ...container.Bind) error {
+	env, e := p.base.env, p.base.engine
 	p.name = e.take(p.config)
 	config := container.ContainerConfig{
 		Name: p.name, Image: image, WorkingDir: dataDir,

@@ -90,6 +90,9 @@ func (r *Driver) Measure(ctx context.Context, t *result.Trial, m experiment.Mix)
 	if err := r.sites.Precondition(ctx, s, instances, t); err != nil {
 		return err
 	}
+	if err := r.commit(ctx, s, m, instances); err != nil {
+		return err
+	}
 	r.sites.Clock.End(result.PhaseLoad)
 	if err := r.warm(ctx, s, instances); err != nil {
 		return err
@@ -112,6 +115,26 @@ func (r *Driver) Measure(ctx context.Context, t *result.Trial, m experiment.Mix)
 		return err
 	}
 	return s.Flush()
+}
+
+// commit puts the files of instances on stacks that ask for it into layers of an image. The containers are new then, and
+// get their limits again.
+func (r *Driver) commit(ctx context.Context, s *site.Site, m experiment.Mix, instances site.Together) error {
+	changed := false
+	for _, in := range instances {
+		if !in.Placed.Committed() {
+			continue
+		}
+		if err := in.Placed.Commit(ctx); err != nil {
+			return err
+		}
+		changed = true
+	}
+	if !changed {
+		return nil
+	}
+	_, _, err := s.Limit(m, instances, false)
+	return err
 }
 
 // scratch sets the directories in which instances leave their artifacts: the trial's for one instance, and a directory

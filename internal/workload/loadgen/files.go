@@ -27,6 +27,7 @@ type files struct {
 	buffer       []byte // what is read goes there
 	created      int    // descriptor of a file that is not synced yet; -1 for none
 	remove       bool   // the next change is an unlink
+	overwritten  int    // files, from the oldest on
 }
 
 // openFiles opens the files that a thread of this number has.
@@ -149,14 +150,20 @@ func (t *thread) countFile(kind string, bytes int, took time.Duration) {
 
 // choose returns the next operation.
 func (f *files) choose(random *rand.Rand) string {
-	switch {
-	case f.created >= 0:
+	if f.created >= 0 {
 		return ycsb.Fsync
-	case random.Float64() < f.plan.Lookups:
+	}
+	share := random.Float64()
+	switch {
+	case share < f.plan.Lookups:
 		if random.IntN(2) == 0 {
 			return ycsb.Stat
 		}
 		return ycsb.Open
+	case share < f.plan.Lookups+f.plan.Overwrites && f.overwritten < f.next-f.oldest:
+		return ycsb.FirstWrite
+	case share < f.plan.Lookups+f.plan.Overwrites:
+		return ycsb.Overwrite
 	case f.remove:
 		return ycsb.Unlink
 	}
@@ -173,6 +180,10 @@ func (f *files) do(kind string, random *rand.Rand) (bytes int, err error) {
 		return 0, f.stat(f.randomName(random))
 	case ycsb.Open:
 		return f.read(f.randomName(random))
+	case ycsb.FirstWrite, ycsb.Overwrite:
+		number := f.oldest + f.overwritten%(f.next-f.oldest)
+		f.overwritten++
+		return f.overwrite(strconv.Itoa(number))
 	case ycsb.Unlink:
 		f.remove = false
 		f.oldest++
@@ -254,6 +265,23 @@ func (f *files) read(name string) (bytes int, err error) {
 		bytes += max(n, 0)
 	}
 	return bytes, errors.Join(err, unix.Close(fd))
+}
+
+// overwriteBytes are those of a block.
+const overwriteBytes = 4096
+
+// overwrite opens a file, writes its first bytes, and closes it. On an overlay, opening a file of a lower layer copies
+// all of it to the writable one.
+func (f *files) overwrite(name string) (bytes int, err error) {
+	fd, err := f.open(name, unix.O_WRONLY)
+	if err != nil {
+		return 0, err
+	}
+	err = uninterrupted(func() (err error) {
+		bytes, err = unix.Pwrite(fd, f.content[:min(overwriteBytes, len(f.content))], 0)
+		return err
+	})
+	return max(bytes, 0), errors.Join(err, unix.Close(fd))
 }
 
 func (f *files) unlink(number int) error {

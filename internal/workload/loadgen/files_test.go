@@ -206,3 +206,29 @@ func TestFilesThatAreWrong(t *testing.T) {
 	}
 	fails(`has "README", which no load made`)
 }
+
+// Each file has one first write; what comes after all had one is an overwrite. No bytes are added.
+func TestFirstWritesOfFiles(t *testing.T) {
+	p := filesPlan(t, func(f *ycsb.Files) { f.Lookups, f.Overwrites, f.Fsync = 0, 1, false })
+	if err := fillFiles(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	sum := generateFiles(t, p, ycsb.FirstWrite, ycsb.Overwrite)
+	first := done(sum, ycsb.FirstWrite)
+	if first.Count != 25 || first.Bytes != 25*overwriteBytes || done(sum, ycsb.Create).Count > 0 {
+		t.Errorf("%+v", sum.Operations)
+	}
+	err := filepath.WalkDir(p.Files.Dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Size() != 5000 {
+			t.Errorf("%s has %d bytes", path, info.Size())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

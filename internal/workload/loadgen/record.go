@@ -109,7 +109,7 @@ type tally struct {
 
 // tallies are what was done of all kinds, by their index in ycsb.Names.
 type tallies struct {
-	kinds [15]tally
+	kinds [17]tally
 	lag   histogram
 }
 

@@ -51,9 +51,11 @@ type Params struct {
 	Size    int64
 	Threads int
 	Lookups float64
-	Fsync   bool
-	Runtime time.Duration  // 0: the experiment's
-	Ramp    *time.Duration // nil: the experiment's
+	// Overwrites is the share of operations that write to a file that is there.
+	Overwrites float64
+	Fsync      bool
+	Runtime    time.Duration  // 0: the experiment's
+	Ramp       *time.Duration // nil: the experiment's
 }
 
 const maxThreads = 1024
@@ -73,6 +75,11 @@ var parameters = field.Table[Params]{
 			func(share float64) bool { return share >= 0 && share <= 1 }),
 		func(p *Params) *float64 { return &p.Lookups },
 	),
+	field.Of("overwrites",
+		"share of operations that open a file, write its first 4 KiB and close it: one file after the other, so that "+
+			"each is a first write until all have had one",
+		field.Share("0%", "from 0% to 100%", func(share float64) bool { return share >= 0 && share <= 1 }),
+		func(p *Params) *float64 { return &p.Overwrites }),
 	field.Of("fsync", "whether each file that is created is synced before it is closed", field.Switch,
 		func(p *Params) *bool { return &p.Fsync }),
 	field.Of("runtime", "measured time; overrides the experiment's",
@@ -96,6 +103,10 @@ func decode(node *yaml.Node) (workload.Workload, problem.List) {
 		}
 		r.Problems.InLine(line, fmt.Sprintf("%s for %s: each thread needs one", plural.Count(p.Files, "file"),
 			plural.Count(p.Threads, "thread")), "write more files, or fewer threads")
+	}
+	if p.Lookups+p.Overwrites > 1+1e-9 && len(r.Problems) == 0 {
+		r.Problems.InLine(given.Line["overwrites"], fmt.Sprintf("lookups of %s and overwrites of %s are more than all",
+			units.Percent(p.Lookups), units.Percent(p.Overwrites)), "write shares of 100% together, or less")
 	}
 	declared, err := yaml.Marshal(node)
 	if err != nil {
@@ -126,8 +137,11 @@ func (w *files) summary() string {
 	if w.Lookups > 0 {
 		text += fmt.Sprintf(", %s stat and open", units.Percent(w.Lookups))
 	}
-	if w.Lookups < 1 {
-		text += fmt.Sprintf(", %s create and unlink, %s", units.Percent(1-w.Lookups), changes)
+	if w.Overwrites > 0 {
+		text += fmt.Sprintf(", %s overwrite", units.Percent(w.Overwrites))
+	}
+	if changing := 1 - w.Lookups - w.Overwrites; changing > 1e-9 {
+		text += fmt.Sprintf(", %s create and unlink, %s", units.Percent(changing), changes)
 	}
 	return text
 }
@@ -178,7 +192,7 @@ func (w *files) fits(target workload.Target) error {
 func (w *files) plan(target workload.Target) *ycsb.Plan {
 	return &ycsb.Plan{
 		Files: &ycsb.Files{Dir: path.Join(target.Path, w.Layout()), Count: w.Files, Bytes: int(w.Size), Lookups: w.Lookups,
-			Fsync: w.Fsync},
+			Overwrites: w.Overwrites, Fsync: w.Fsync},
 		Threads: w.Threads, Fresh: true, Runtime: time.Millisecond, Output: outputName,
 	}
 }

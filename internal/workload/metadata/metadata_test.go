@@ -84,7 +84,9 @@ func TestRefusals(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		"{files: 3, threads: 4}": "3 files for 4 threads: each thread needs one", "{threads: 20000}": "20000",
-		"{lookups: 101%}": "101%", "{size: 1GiB}": "1GiB", "{fsyncs: 1}": `"fsyncs"`,
+		"{lookups: 101%}": "101%", "{overwrites: -1%}": "-1%",
+		"{lookups: 60%, overwrites: 60%}": "lookups of 60% and overwrites of 60% are more than all",
+		"{overwrites: 60%}":               "are more than all", "{size: 1GiB}": "1GiB", "{fsyncs: 1}": `"fsyncs"`,
 	} {
 		_, problems := decoded(t, text)
 		if err := problems.Err(); err == nil || !strings.Contains(err.Error(), says) {

@@ -26,20 +26,23 @@ const (
 )
 
 // The operations on files, likewise. A file is created with its bytes; fsync is of one that was created; open reads and
-// closes it, too.
+// closes it, too; overwrite opens one, writes its first 4 KiB, and closes it, and
+// is a first write until all files had one.
 const (
-	Create = "create"
-	Fsync  = result.Fsync
-	Stat   = "stat"
-	Open   = "open"
-	Unlink = "unlink"
+	Create     = "create"
+	Fsync      = result.Fsync
+	Stat       = "stat"
+	Open       = "open"
+	FirstWrite = "first-write"
+	Overwrite  = "overwrite"
+	Unlink     = "unlink"
 )
 
 // ofRecords are YCSB's operations, in the order of tables.
 var ofRecords = []string{Read, Update, Insert, Scan, ReadModifyWrite}
 
 // OfFiles are the operations on files, in the order in which a file meets them.
-var OfFiles = []string{Create, Fsync, Stat, Open, Unlink}
+var OfFiles = []string{Create, Fsync, Stat, Open, FirstWrite, Overwrite, Unlink}
 
 // Names are all operations, in the order of tables.
 var Names = slices.Concat(ofRecords, []string{NewOrder, Payment, OrderStatus, Delivery, StockLevel},

@@ -64,6 +64,9 @@ type Files struct {
 	Bytes   int     `json:"bytes"`   // of each
 	Lookups float64 `json:"lookups"` // share of operations that stat or open a file, half of them each
 	Fsync   bool    `json:"fsync"`   // each file that is created
+	// Overwrites is the share of operations that open a file, write its first bytes and close it: one file after the
+	// other, from the oldest on.
+	Overwrites float64 `json:"overwrites,omitempty"`
 }
 
 // Of returns how many of the files a thread has.
@@ -78,7 +81,7 @@ func (f *Files) Of(thread, threads int) int {
 // Bounds of files.
 const (
 	MaxFiles     = 1_000_000
-	MaxFileBytes = 16 << 20
+	MaxFileBytes = 256 << 20
 )
 
 func (f *Files) check(threads int) error {
@@ -91,6 +94,8 @@ func (f *Files) check(threads int) error {
 		return fmt.Errorf("bytes is %d: it must be from 0 to %d", f.Bytes, MaxFileBytes)
 	case !share(f.Lookups):
 		return fmt.Errorf("lookups is %v: it must be from 0 to 1", f.Lookups)
+	case !share(f.Overwrites) || f.Lookups+f.Overwrites > 1+1e-9:
+		return fmt.Errorf("overwrites is %v: it must be from 0 to 1, and with lookups no more than 1", f.Overwrites)
 	}
 	return nil
 }
