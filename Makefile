@@ -44,7 +44,7 @@ test: setup-build ## install what is missing, then run every check and test, as 
 
 .PHONY: soak
 soak: setup-test build ## run all tests, those that take long by nature included: some hours, before a release
-	PLIMSOLL_TEST_SOAK=1 $(SUITES) measures pure race host lab arm64 fuzz control nodes alllint loaded release
+	PLIMSOLL_TEST_SOAK=1 $(SUITES) measures pure race host lab arm64 fuzz control nodes alllint skew loaded release
 
 .PHONY: test-under-load
 test-under-load: setup-build ## make test, while two busy loops for each processor and a fio on the disk run beside it
@@ -76,15 +76,23 @@ build: setup-build ## build ./plimsoll, one static binary
 	@mkdir -p bin
 	@$(GO) run ./scripts/release licenses plimsoll > bin/plimsoll.licenses
 
-# The version of Kubernetes that programs of kubernetes/ say they are of, to API servers and in metrics.
-KUBE         := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2; exit }' kubernetes/go.mod)
+# MINOR is the minor version of Kubernetes that kubernetes/ is compiled with, if not that of its go.mod: 1.36 or 1.37.
+# KUBE is the version that its programs say they are of, to API servers and in metrics.
+MINOR        ?=
+KUBE_MOD     := go$(MINOR:%=-%).mod
+KUBE         := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2; exit }' kubernetes/$(KUBE_MOD))
 KUBE_VERSION := -X k8s.io/component-base/version.gitVersion=$(KUBE) \
 	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(KUBE)))
 
 .PHONY: kube-build
-kube-build: setup-build ## build bin/plimsoll-kubernetes, the scheduler, extender and commands for clusters
+kube-build: setup-build ## build bin/plimsoll-kubernetes, the scheduler, extender and commands for clusters; with MINOR=1.37 for these
 	mkdir -p bin
-	cd kubernetes && $(GO) build -ldflags "-s -w -X plimsoll/internal/cli/buildinfo.commit=$(COMMIT) $(KUBE_VERSION)" -o ../bin/plimsoll-kubernetes ./cmd/plimsoll-kubernetes
+	cd kubernetes && $(GO) build -modfile=$(KUBE_MOD) -ldflags "-s -w -X plimsoll/internal/cli/buildinfo.commit=$(COMMIT) $(KUBE_VERSION)" \
+		-o ../bin/plimsoll-kubernetes$(MINOR:%=-%) ./cmd/plimsoll-kubernetes
+
+.PHONY: kube-skew
+kube-skew: setup-build ## the scheduler of each minor version of Kubernetes places pods with API servers of its own version and the next
+	scripts/kube-skew.sh
 
 # What the tests with real nodes run: a control plane and kubelets of the same version as the
 # modules, and the container runtime, which has NRI.
@@ -126,8 +134,8 @@ release: setup-build ## make archives, packages, image, lists of modules and che
 		--date "$$(git log -1 --format=%ct)" --maintainer '$(MAINTAINER)'
 
 .PHONY: image
-image: setup-build ## make the image of plimsoll-kubernetes for amd64 and arm64, as an OCI archive in bin/image
-	scripts/with-go nice go run ./scripts/release --only image --out bin/image --version $(VERSION) \
+image: setup-build ## make the image of plimsoll-kubernetes for amd64 and arm64, as an OCI archive in bin/image; MINOR=1.37 for these clusters
+	scripts/with-go nice go run ./scripts/release --only image --minor '$(MINOR)' --out bin/image --version $(VERSION) \
 		--commit $(COMMIT) --date "$$(git log -1 --format=%ct)"
 
 .PHONY: changelog

@@ -438,12 +438,20 @@ func TestWrongValues(t *testing.T) {
 			t.Errorf("%s: %v", values, err)
 		}
 	}
-	for version, runs := range map[string]bool{
-		"v1.34.9": false, "v1.35.0-eks-1": true, "v1.35.4": true, "v1.36.1": true, "v1.37.0": false,
+	const none = "refused"
+	for version, suffix := range map[string]string{
+		"v1.34.9": none, "v1.35.0-eks-1": "", "v1.35.4": "", "v1.36.1": "-k1.36", "v1.37.0-gke.1": "-k1.37", "v1.37.2": "-k1.37",
+		"v1.38.0-beta.0": "-k1.37", "v1.39.0": none,
 	} {
-		_, _, err := render(t, version, "{}")
-		if (err == nil) != runs || err != nil && !strings.Contains(err.Error(), "1.35 and 1.36") {
+		all, _, err := render(t, version, "{}")
+		if (err != nil) != (suffix == none) || err != nil && !strings.Contains(err.Error(), "1.35 to 1.38") {
 			t.Errorf("%s: %v", version, err)
+		}
+		if err == nil {
+			pod := at(all["Deployment io/scheduler"], "spec", "template", "spec", "containers", 0, "image")
+			if pod != "plimsoll-kubernetes:0.1.0"+suffix {
+				t.Errorf("%s: the image is %v", version, pod)
+			}
 		}
 		if _, _, err := render(t, version, "{scheduler: {enabled: false}, limits: {enabled: true}}"); err != nil {
 			t.Errorf("%s, without a scheduler: %v", version, err)

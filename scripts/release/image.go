@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -21,12 +22,44 @@ const (
 	imageUser = "65532:65532"
 )
 
-// image writes an archive of the image of both programs and nothing else, for all architectures, in OCI's layout.
-func (r *release) image() error {
-	fmt.Println("packing the image")
+// imageOf returns the programs of the image for a minor version of Kubernetes, and its tag.
+func (r *release) imageOf(minor string) (both []program, tag string) {
+	both, tag = slices.Clone(programs), r.version
+	if minor == "" {
+		return both, tag
+	}
+	for i := range both {
+		if both[i].name == imageName {
+			both[i].minor = minor
+		}
+	}
+	return both, tag + "-k" + minor
+}
+
+// image writes an archive of the image of both programs and nothing else, for all architectures, in OCI's layout; its
+// digest; and the modules of its scheduler, unless an archive of the release has that program.
+func (r *release) image(minor string) error {
+	contents, version := r.imageOf(minor)
+	for _, p := range contents {
+		for _, arch := range architectures {
+			err := r.build(p, arch)
+			if err == nil && p.minor != "" {
+				err = r.bom(p, version, arch)
+			}
+			if err != nil {
+				return fmt.Errorf("%s for %s: %w", p.name, arch, err)
+			}
+		}
+	}
+	return r.pack(contents, version)
+}
+
+// pack writes the image of programs that are built.
+func (r *release) pack(contents []program, version string) error {
+	fmt.Println("packing the image", version)
 	both := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range architectures {
-		made, err := r.imageFor(arch)
+		made, err := r.imageFor(contents, arch)
 		if err != nil {
 			return err
 		}
@@ -39,7 +72,7 @@ func (r *release) image() error {
 	if err != nil {
 		return err
 	}
-	tag := imageName + ":" + r.version
+	tag := imageName + ":" + version
 	// containerd takes the first name, and others the second one.
 	err = archive.AppendIndex(both, layout.WithAnnotations(map[string]string{
 		"io.containerd.image.name": "docker.io/library/" + tag, "org.opencontainers.image.ref.name": tag,
@@ -54,7 +87,16 @@ func (r *release) image() error {
 	for i := range files {
 		files[i].mode = 0o644 // whatever the umask
 	}
-	f, err := os.Create(filepath.Join(r.out, fmt.Sprintf("%s-%s-oci.tar", imageName, r.version)))
+	digest, err := both.Digest()
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%s-%s-oci", imageName, version)
+	err = r.write(name+".digest", []byte(digest.String()+"\n"))
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(r.out, name+".tar"))
 	if err != nil {
 		return err
 	}
@@ -66,10 +108,10 @@ func (r *release) image() error {
 	return f.Close()
 }
 
-// imageFor is the image for one architecture.
-func (r *release) imageFor(arch string) (v1.Image, error) {
+// imageFor returns the image for one architecture.
+func (r *release) imageFor(contents []program, arch string) (v1.Image, error) {
 	var files []file
-	for _, p := range programs {
+	for _, p := range contents {
 		from := r.binary(p, arch)
 		info, err := os.Stat(from)
 		if err != nil {

@@ -10,7 +10,7 @@
 //
 // prints the licenses of the modules that a program holds. The image alone is made by
 //
-//	scripts/with-go go run ./scripts/release --only image --out bin/image
+//	scripts/with-go go run ./scripts/release --only image --out bin/image [--minor 1.37]
 package main
 
 import (
@@ -32,6 +32,15 @@ import (
 type program struct {
 	name, dir, pkg string // dir is that of its module
 	about          about
+	minor          string // of Kubernetes, if it is compiled with another than its module requires: 1.37
+}
+
+// modfile returns the file with the requirements of the program, below its directory.
+func (p program) modfile() string {
+	if p.minor == "" {
+		return "go.mod"
+	}
+	return "go-" + p.minor + ".mod"
 }
 
 var programs = []program{
@@ -54,6 +63,7 @@ func main() {
 	flag.StringVar(&r.maintainer, "maintainer", "", "who answers for the packages: `NAME <ADDRESS>`")
 	flag.StringVar(&r.only, "only", "", "make nothing but the `image`, or archives and packages of one "+
 		"PROGRAM/ARCHITECTURE: plimsoll/amd64")
+	flag.StringVar(&r.minor, "minor", "", "with --only image: the `version` of Kubernetes, one with a kubernetes/go-VERSION.mod")
 	flag.StringVar(&r.out, "out", "bin/release", "`directory` to write, which is made anew")
 	flag.Parse()
 	seconds, err := strconv.ParseInt(date, 10, 64)
@@ -80,7 +90,8 @@ type release struct {
 	version, commit string
 	date            time.Time // of the commit
 	maintainer      string
-	only            string // one program and architecture, or onlyImage; "" for all of them, and the image
+	only            string // one program and architecture, or onlyImage; "" for all of them, and the images
+	minor           string // of Kubernetes, of onlyImage; "" for that which the module requires
 	out             string
 	work            string // what is made on the way
 }
@@ -99,17 +110,25 @@ func (r *release) make() (err error) {
 	if err != nil {
 		return err
 	}
+	minors := []string{r.minor}
+	if r.only == "" {
+		minors, err = kubernetesMinors("kubernetes")
+		if err != nil {
+			return err
+		}
+		err = r.chart()
+		if err != nil {
+			return fmt.Errorf("the chart: %w", err)
+		}
+	}
 	for _, p := range programs {
 		for _, arch := range architectures {
-			var err error
-			switch r.only {
-			case onlyImage:
-				err = r.build(p, arch)
-			case "", p.name + "/" + arch:
-				err = errors.Join(r.build(p, runtime.GOARCH), r.build(p, arch))
-				if err == nil {
-					err = r.files(p, arch)
-				}
+			if r.only != "" && r.only != p.name+"/"+arch {
+				continue
+			}
+			err := errors.Join(r.build(p, runtime.GOARCH), r.build(p, arch))
+			if err == nil {
+				err = r.files(p, arch)
 			}
 			if err != nil {
 				return fmt.Errorf("%s for %s: %w", p.name, arch, err)
@@ -117,16 +136,20 @@ func (r *release) make() (err error) {
 		}
 	}
 	if r.only == "" || r.only == onlyImage {
-		err = r.image()
-		if err != nil {
-			return fmt.Errorf("the image: %w", err)
+		for _, minor := range minors {
+			err = r.image(minor)
+			if err != nil {
+				return fmt.Errorf("the image: %w", err)
+			}
 		}
 	}
 	return writeSums(r.out)
 }
 
 // binary is where a program is built.
-func (r *release) binary(p program, arch string) string { return filepath.Join(r.work, arch, p.name) }
+func (r *release) binary(p program, arch string) string {
+	return filepath.Join(r.work, arch, p.minor, p.name)
+}
 
 // build builds a program, once for each architecture.
 func (r *release) build(p program, arch string) error {
@@ -135,12 +158,12 @@ func (r *release) build(p program, arch string) error {
 	if err == nil {
 		return nil
 	}
-	fmt.Printf("building %s for %s\n", p.name, arch)
+	fmt.Printf("building %s for %s\n", strings.TrimSpace(p.name+" "+p.minor), arch)
 	const set = " -X plimsoll/internal/cli/buildinfo."
 	flags := "-s -w" + set + "release=" + r.version + set + "commit=" + r.commit + set + "date=" + r.date.Format(
 		time.DateOnly,
 	)
-	kubernetes, err := kubernetesVersion(p.dir)
+	kubernetes, err := kubernetesVersion(filepath.Join(p.dir, p.modfile()))
 	if err != nil {
 		return err
 	}
@@ -148,7 +171,7 @@ func (r *release) build(p program, arch string) error {
 		const set = " -X k8s.io/component-base/version."
 		flags += set + "gitVersion=" + kubernetes + set + "gitMajor=1" + set + "gitMinor=" + of[1]
 	}
-	cmd := exec.Command("go", "build", "-ldflags", flags, "-o", to, p.pkg)
+	cmd := exec.Command("go", "build", "-modfile", p.modfile(), "-ldflags", flags, "-o", to, p.pkg)
 	cmd.Dir, cmd.Env = p.dir, append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0",
 		"GOFLAGS=-trimpath -buildvcs=false", "GOAMD64=v1", "GOARM64=v8.0")
 	err = run(cmd)
@@ -173,9 +196,20 @@ func static(program string) error {
 	return nil
 }
 
-// kubernetesVersion returns the version of Kubernetes that a module is compiled with; "" for none.
-func kubernetesVersion(dir string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+// kubernetesMinors returns the minor versions of Kubernetes that there is an image for: "" for that which the module
+// requires, and those with a file of requirements of their own, which scripts/kube-minor.sh writes.
+func kubernetesMinors(dir string) ([]string, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "go-*.mod"))
+	minors := []string{""}
+	for _, name := range names {
+		minors = append(minors, strings.TrimSuffix(strings.TrimPrefix(filepath.Base(name), "go-"), ".mod"))
+	}
+	return minors, err
+}
+
+// kubernetesVersion returns the version of Kubernetes that a file of requirements has; "" for none.
+func kubernetesVersion(modfile string) (string, error) {
+	text, err := os.ReadFile(modfile)
 	if err != nil {
 		return "", err
 	}
@@ -214,7 +248,7 @@ func (r *release) files(p program, arch string) error {
 	if err != nil {
 		return err
 	}
-	var archive, bom bytes.Buffer
+	var archive bytes.Buffer
 	err = writeTarGz(&archive, name, files, r.date)
 	if err != nil {
 		return err
@@ -223,15 +257,42 @@ func (r *release) files(p program, arch string) error {
 	if err != nil {
 		return err
 	}
-	err = writeBOM(&bom, p.name, r.version, arch, modules, r.date)
-	if err != nil {
-		return err
-	}
-	err = r.write(name+".cdx.json", bom.Bytes())
+	err = r.bom(p, r.version, arch)
 	if err != nil {
 		return err
 	}
 	return r.packages(p, arch, files)
+}
+
+// bom writes the list of the modules in a program.
+func (r *release) bom(p program, version, arch string) error {
+	modules, err := modulesOf(r.binary(p, arch))
+	if err != nil {
+		return err
+	}
+	var bom bytes.Buffer
+	err = writeBOM(&bom, p.name, version, arch, modules, r.date)
+	if err != nil {
+		return err
+	}
+	return r.write(fmt.Sprintf("%s-%s-linux-%s.cdx.json", p.name, version, arch), bom.Bytes())
+}
+
+// chart writes the Helm chart, as helm push and helm install take it.
+func (r *release) chart() error {
+	files, err := filesBelow("kubernetes/manifests")
+	if err != nil {
+		return err
+	}
+	for i := range files {
+		files[i].mode = 0o644 // whatever the umask
+	}
+	var packed bytes.Buffer
+	err = writeTarGz(&packed, "plimsoll", files, r.date)
+	if err != nil {
+		return err
+	}
+	return r.write(fmt.Sprintf("plimsoll-chart-%s.tgz", r.version), packed.Bytes())
 }
 
 func (r *release) write(name string, content []byte) error {

@@ -150,31 +150,47 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// TestImage reads the archive back as an OCI layout with both architectures.
+// TestImage reads the archives back as OCI layouts with both architectures.
 func TestImage(t *testing.T) {
+	for minor, tag := range map[string]string{"": "0.1.0", "1.37": "0.1.0-k1.37"} {
+		t.Run(tag, func(t *testing.T) { testImage(t, minor, tag) })
+	}
+}
+
+func testImage(t *testing.T, minor, tag string) {
+	var digest string
 	make := func() []byte {
 		t.Helper()
 		r := release{version: "0.1.0", commit: "123a", date: commitDate, work: t.TempDir(), out: t.TempDir()}
+		contents, version := r.imageOf(minor)
+		if version != tag {
+			t.Fatalf("its tag is %s", version)
+		}
 		for _, arch := range architectures {
-			for _, p := range programs {
+			for _, p := range contents {
 				to := r.binary(p, arch)
 				err := os.MkdirAll(filepath.Dir(to), 0o755)
 				if err == nil {
-					err = os.WriteFile(to, []byte(p.name+" for "+arch), 0o700)
+					err = os.WriteFile(to, []byte(p.name+p.minor+" for "+arch), 0o700)
 				}
 				if err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		err := r.image()
+		err := r.pack(contents, version)
 		if err != nil {
 			t.Fatal(err)
 		}
-		archive, err := os.ReadFile(filepath.Join(r.out, "plimsoll-kubernetes-0.1.0-oci.tar"))
+		archive, err := os.ReadFile(filepath.Join(r.out, "plimsoll-kubernetes-"+tag+"-oci.tar"))
 		if err != nil {
 			t.Fatal(err)
 		}
+		text, err := os.ReadFile(filepath.Join(r.out, "plimsoll-kubernetes-"+tag+"-oci.digest"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest = strings.TrimSpace(string(text))
 		return archive
 	}
 	archive := make()
@@ -191,8 +207,11 @@ func TestImage(t *testing.T) {
 	if err != nil || len(outer.Manifests) != 1 {
 		t.Fatalf("%+v, %v", outer, err)
 	}
-	if name := outer.Manifests[0].Annotations["org.opencontainers.image.ref.name"]; name != "plimsoll-kubernetes:0.1.0" {
+	if name := outer.Manifests[0].Annotations["org.opencontainers.image.ref.name"]; name != "plimsoll-kubernetes:"+tag {
 		t.Errorf("its name is %q", name)
+	}
+	if got := outer.Manifests[0].Digest.String(); got != digest {
+		t.Errorf("its digest is %s, and the file has %s", got, digest)
 	}
 	both, err := index.ImageIndex(outer.Manifests[0].Digest)
 	if err != nil {
@@ -224,9 +243,10 @@ func TestImage(t *testing.T) {
 			t.Fatal(err)
 		}
 		unpack(t, content, rootfs)
-		for _, p := range programs {
+		contents, _ := (&release{}).imageOf(minor)
+		for _, p := range contents {
 			text, err := os.ReadFile(filepath.Join(rootfs, "usr/local/bin", p.name))
-			if err != nil || string(text) != p.name+" for "+arch {
+			if err != nil || string(text) != p.name+p.minor+" for "+arch {
 				t.Errorf("%s of %s is %q, %v", p.name, arch, text, err)
 			}
 		}
@@ -300,6 +320,63 @@ func TestPackages(t *testing.T) {
 	for _, c := range deb.Contents {
 		if !strings.HasPrefix(c.Dst, "/usr/") || c.Info.Owner != "root" || !c.Info.MTime.Equal(commitDate) {
 			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// The chart is packed as Helm reads it, and there is an image for each minor version that it may pick.
+func TestChart(t *testing.T) {
+	t.Chdir("../..")
+	r := release{version: "0.1.0", date: commitDate, out: t.TempDir()}
+	err := r.chart()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(filepath.Join(r.out, "plimsoll-chart-0.1.0.tgz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	templates := ""
+	found := map[string]bool{}
+	for archive := tar.NewReader(z); ; {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[h.Name] = true
+		if h.Name == "plimsoll/templates/plimsoll.yaml" {
+			text, err := io.ReadAll(archive)
+			if err != nil {
+				t.Fatal(err)
+			}
+			templates = string(text)
+		}
+	}
+	for _, name := range []string{"Chart.yaml", "values.yaml", "values.schema.json", "templates/NOTES.txt",
+		"scheduler/scheduler.yaml"} {
+		if !found["plimsoll/"+name] {
+			t.Errorf("the chart has no %s", name)
+		}
+	}
+	minors, err := kubernetesMinors("kubernetes")
+	if err != nil || len(minors) < 3 {
+		t.Fatalf("minor versions %q, %v", minors, err)
+	}
+	for _, minor := range minors[1:] {
+		if !strings.Contains(templates, `"-k`+minor+`"`) {
+			t.Errorf("the chart never picks the image of Kubernetes %s", minor)
+		}
+		v, err := kubernetesVersion("kubernetes/go-" + minor + ".mod")
+		if err != nil || !strings.HasPrefix(v, "v"+minor+".") {
+			t.Errorf("go-%s.mod has Kubernetes %s, %v", minor, v, err)
 		}
 	}
 }

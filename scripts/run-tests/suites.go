@@ -78,6 +78,8 @@ func suites() []stage {
 			{name: "nodes", purpose: "tests with kubelets and container runtimes of this machine",
 				argv: mk("KUBE_TEST=-json", "kube-nodes"), goTests: true, verbose: true, byName: true},
 			{name: "alllint", purpose: "golangci-lint on all of the module kubernetes", argv: mk("kube-lint"), byName: true},
+			{name: "skew", purpose: "schedulers of each minor version of Kubernetes, with API servers that they may meet",
+				argv: mk("kube-skew"), byName: true},
 		}},
 		{{{name: "release", purpose: "two clones make the same release", argv: mk("release-check"), byName: true}}},
 		{{{name: "loaded", purpose: "make test beside programs that keep processors and disk busy",
