@@ -378,5 +378,29 @@ func TestChart(t *testing.T) {
 		if err != nil || !strings.HasPrefix(v, "v"+minor+".") {
 			t.Errorf("go-%s.mod has Kubernetes %s, %v", minor, v, err)
 		}
+		// What plimsoll itself takes is there as in go.mod, else nothing compiles by that file.
+		current, newer := requirements(t, "kubernetes/go.mod"), requirements(t, "kubernetes/go-"+minor+".mod")
+		for module, indirect := range requirements(t, "go.mod") {
+			_, needed := current[module]
+			if _, has := newer[module]; needed && !indirect && !has {
+				t.Errorf("go-%s.mod lacks %s: run scripts/kube-minor.sh %s", minor, module, v[1:])
+			}
+		}
 	}
+}
+
+// requirements returns the modules that a file requires, and whether no package of its module imports them.
+func requirements(t *testing.T, modfile string) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(modfile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) >= 2 && strings.HasPrefix(line, "\t") && words[1][0] == 'v' {
+			modules[words[0]] = strings.HasSuffix(line, "// indirect\n")
+		}
+	}
+	return modules
 }
