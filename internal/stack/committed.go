@@ -26,8 +26,12 @@ var committed = line.OptionDef{
 	},
 }
 
-// maxCommits leaves room below the 128 layers that engines take.
+// maxCommits leaves room below the layers that engines take.
 const maxCommits = 100
+
+// maxLayers are those of a place, which its trials add to. Engines take 125 in all, with those of the image of the
+// programs.
+const maxLayers = 120
 
 // Committed reports whether trials in the place begin with their files in layers of an image.
 func (p *Place) Committed() bool { return commits(p.base.line) > 0 }
@@ -45,6 +49,11 @@ func (p *Place) Commit(ctx context.Context) error {
 	n := commits(p.base.line)
 	if n == 0 {
 		return nil
+	}
+	if p.commits+n > maxLayers {
+		return problem.New(problem.Unsupported, p.base.line.String(), fmt.Sprintf(
+			"trials of this setup have added %d layers, %d more are asked for, and an image takes %d", p.commits, n,
+			maxLayers), "write a smaller committed=, or fewer workloads and trials for each setup (trials: 1, repeat: 4)")
 	}
 	made, err := p.base.engine.imageOf(ctx, p.base.env, p.config.Root)
 	if err != nil {

@@ -29,8 +29,12 @@ const asStack = "PLIMSOLL_TEST_AS_STACK"
 // asCleaner makes it clean a state directory.
 const asCleaner = "PLIMSOLL_TEST_AS_CLEANER"
 
-// whenUp is where a process that brings a stack up is killed once it is.
-const whenUp = "0:up"
+// whenUp is where a process that brings a stack up is killed once it is, and atCommit is where it is killed while its
+// engine makes a layer of the files of a place.
+const (
+	whenUp   = "0:up"
+	atCommit = "0:commit"
+)
 
 func TestMain(m *testing.M) {
 	do := func() error {
@@ -84,7 +88,11 @@ func upAndDown(state, count, text string) error {
 		}
 	}
 	for config.Number = range places {
-		if _, err := base.Place(ctx, config); err != nil {
+		p, err := base.Place(ctx, config)
+		if err != nil {
+			return err
+		}
+		if err := commitKilled(ctx, p); err != nil {
 			return err
 		}
 	}

@@ -207,7 +207,7 @@ func (p *Place) containOf(ctx context.Context, image container.Image, binds ...c
 		config.User, in.self = p.config.Root.User, env.Self
 		if p.config.Root.Ring {
 			config.Ring = true
-			p.fact("seccomp profile", "Docker's, with io_uring for the server")
+			p.setFact("seccomp profile", "Docker's, with io_uring for the server")
 		}
 	}
 	if p.group != nil {
