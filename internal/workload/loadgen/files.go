@@ -116,7 +116,7 @@ func fillFiles(ctx context.Context, plan *ycsb.Plan) error {
 	return nil
 }
 
-// churn does one operation after the other until its time is over.
+// churn does one operation after the other until its time is over, or there is nothing left to do.
 func (t *thread) churn() {
 	end := t.run.plan.Ramp + t.run.plan.Runtime
 	for !t.run.stopping.Load() {
@@ -125,6 +125,9 @@ func (t *thread) churn() {
 			return
 		}
 		kind := t.files.choose(t.random)
+		if kind == "" {
+			return
+		}
 		bytes, err := t.files.do(kind, t.random)
 		took := t.run.now() - start
 		if err != nil {
@@ -148,7 +151,7 @@ func (t *thread) countFile(kind string, bytes int, took time.Duration) {
 	k.total.record(took)
 }
 
-// choose returns the next operation.
+// choose returns the next operation; "" if all are overwrites and each file had one.
 func (f *files) choose(random *rand.Rand) string {
 	if f.created >= 0 {
 		return ycsb.Fsync
@@ -162,6 +165,8 @@ func (f *files) choose(random *rand.Rand) string {
 		return ycsb.Open
 	case share < f.plan.Lookups+f.plan.Overwrites && f.overwritten < f.next-f.oldest:
 		return ycsb.FirstWrite
+	case f.plan.OnlyOverwrites():
+		return ""
 	case share < f.plan.Lookups+f.plan.Overwrites:
 		return ycsb.Overwrite
 	case f.remove:

@@ -207,7 +207,8 @@ func TestFilesThatAreWrong(t *testing.T) {
 	fails(`has "README", which no load made`)
 }
 
-// Each file has one first write; what comes after all had one is an overwrite. No bytes are added.
+// Each file has one first write. A load of overwrites alone ends then, so that its rate is that of first writes. No bytes
+// are added.
 func TestFirstWritesOfFiles(t *testing.T) {
 	p := filesPlan(t, func(f *ycsb.Files) { f.Lookups, f.Overwrites, f.Fsync = 0, 1, false })
 	if err := fillFiles(t.Context(), p); err != nil {
@@ -215,7 +216,8 @@ func TestFirstWritesOfFiles(t *testing.T) {
 	}
 	sum := generateFiles(t, p, ycsb.FirstWrite, ycsb.Overwrite)
 	first := done(sum, ycsb.FirstWrite)
-	if first.Count != 25 || first.Bytes != 25*overwriteBytes || done(sum, ycsb.Create).Count > 0 {
+	if first.Count != 25 || first.Bytes != 25*overwriteBytes || done(sum, ycsb.Create).Count > 0 ||
+		done(sum, ycsb.Overwrite).Count > 0 || sum.Seconds <= 0 {
 		t.Errorf("%+v", sum.Operations)
 	}
 	err := filepath.WalkDir(p.Files.Dir, func(path string, d fs.DirEntry, err error) error {

@@ -10,6 +10,7 @@ import (
 	mathrand "math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -94,6 +95,7 @@ type generator struct {
 	spare   *tallies // empty
 	last    time.Duration
 	used    unix.Rusage
+	idle    atomic.Bool // all threads have returned
 }
 
 // newGenerator makes the threads.
@@ -172,6 +174,13 @@ func (g *generator) generate(ctx context.Context) error {
 	for _, t := range g.threads {
 		working.Go(func() { t.work(hard) })
 	}
+	if f := g.run.plan.Files; f != nil && f.OnlyOverwrites() {
+		go func() { // threads may have nothing left to do before the time is over
+			working.Wait()
+			g.idle.Store(true)
+			g.sleeper.wake()
+		}()
+	}
 	undo := context.AfterFunc(ctx, g.stop)
 	defer undo()
 	err := g.sample()
@@ -242,7 +251,7 @@ func (g *generator) sample() error {
 	}
 	for {
 		g.sleeper.sleep(moment - g.run.now())
-		if g.run.stopping.Load() {
+		if g.run.stopping.Load() || g.idle.Load() {
 			return nil
 		}
 		if moment < end || g.run.plan.Sample > 0 {

@@ -77,7 +77,7 @@ var parameters = field.Table[Params]{
 	),
 	field.Of("overwrites",
 		"share of operations that open a file, write its first 4 KiB and close it: one file after the other, so that "+
-			"each is a first write until all have had one",
+			"each is a first write until all have had one; at 100% the workload ends then",
 		field.Share("0%", "from 0% to 100%", func(share float64) bool { return share >= 0 && share <= 1 }),
 		func(p *Params) *float64 { return &p.Overwrites }),
 	field.Of("fsync", "whether each file that is created is synced before it is closed", field.Switch,
@@ -216,6 +216,10 @@ func (w *files) Drive(target workload.Target, t workload.Timing) (*workload.Step
 		return nil, err
 	}
 	plan := w.plan(target)
+	if plan.Files.OnlyOverwrites() && t.Ramp > 0 {
+		return nil, failure("overwrites of 100% end once each file had one, and the ramp would take them",
+			"write ramp: 0s")
+	}
 	plan.Gate, plan.Ramp, plan.Runtime, plan.Sample = gateName, t.Ramp, t.Runtime, t.Sample
 	step := &workload.Step{
 		Argv:    []string{workload.Self, "generate", workload.ScratchDir + "/" + planName},

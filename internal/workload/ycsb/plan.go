@@ -69,6 +69,9 @@ type Files struct {
 	Overwrites float64 `json:"overwrites,omitempty"`
 }
 
+// OnlyOverwrites reports whether all operations are overwrites: the load then ends once each file had one.
+func (f *Files) OnlyOverwrites() bool { return f.Overwrites >= 1 }
+
 // Of returns how many of the files a thread has.
 func (f *Files) Of(thread, threads int) int {
 	n := f.Count / threads
