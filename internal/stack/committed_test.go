@@ -85,7 +85,7 @@ func has(t *testing.T, p *Place, dirs []string, file string) (having []string) {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
-			having = append(having, dir+"/")
+			having = append(having, dir)
 		}
 	}
 	return having
