@@ -181,9 +181,7 @@ func TestAttackServerReadsFile(t *testing.T) {
 	var mu sync.Mutex
 	var got bytes.Buffer
 	server := fakeServer(t, func(conn net.Conn) {
-		greeting := "\x0a5.7.0\x00\x01\x00\x00\x0012345678\x00\xff\xf7\x21\x02\x00\x08\x00\x15" + strings.Repeat("\x00", 10) +
-			"123456789012\x00mysql_native_password\x00"
-		_, _ = conn.Write(mysqlPacket(0, greeting))
+		_, _ = conn.Write(mysqlPacket(0, mysqlGreeting))
 		packet := make([]byte, 64<<10)
 		_, _ = conn.Read(packet)
 		_, _ = conn.Write(mysqlPacket(2, "\x00\x00\x00\x02\x00\x00\x00"))

@@ -121,23 +121,39 @@ func Dial(ctx context.Context, name string, c Config) (Client, error) {
 	}
 	var made Client
 	err := c.guarded(func(c Config, g *guard) (err error) {
-		made, err = dial(ctx, c)
-		if err == nil && g != nil {
-			made = guarded{made, g}
+		client, err := dial(ctx, c)
+		if err != nil {
+			return err
 		}
-		return err
+		made = client
+		if g != nil || c.At.Remote != "" {
+			made = &guarded{Client: client, guard: g}
+		}
+		return nil
 	})
 	return made, err
 }
 
-// guarded does something with the secret of a server that somebody else started, and keeps that out of its error.
+// guarded does something with the secret of a server that somebody else started, and keeps the secret out of the
+// error. A panic of do is an error: see unpanic.
 func (c Config) guarded(do func(c Config, g *guard) error) (err error) {
 	c.At, err = reveal(c.At)
 	if err != nil {
 		return err
 	}
 	g := newGuard(c.At, c.Options)
-	return g.hide(do(c, g))
+	return g.hide(func() (err error) {
+		defer unpanic(&err)
+		return do(c, g)
+	}())
+}
+
+// unpanic, which is deferred, turns a panic into an error. Drivers panic on answers of hostile servers: go-sql-driver
+// does on packets that are too short.
+func unpanic(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%w: the server's answer makes no sense: %v", ErrClosed, p)
+	}
 }
 
 // Answers returns nil if a server accepts connections of the client of that name, whatever data it has.
@@ -149,7 +165,8 @@ func Answers(ctx context.Context, name string, server database.Address) error {
 	case p.answers == nil:
 		return fmt.Errorf("client %s does not lay out data", name)
 	}
-	return p.answers(ctx, server)
+	c := Config{At: server}
+	return c.guarded(func(c Config, _ *guard) error { return p.answers(ctx, c.At) })
 }
 
 // Load lays out all records of a dataset with the client of that name: see Loader.

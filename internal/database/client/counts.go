@@ -40,26 +40,13 @@ func DialCounter(ctx context.Context, s database.Running) (database.Counter, err
 		ctx, cancel := context.WithTimeout(ctx, CounterTimeout)
 		defer cancel()
 		c.budget.renew()
-		return unpanicked(func() error {
-			counter, err := p.counter(ctx, c)
-			if err == nil {
-				made = &boundedCounter{counter, c.budget, g}
-			}
-			return err
-		})
+		counter, err := p.counter(ctx, c)
+		if err == nil {
+			made = &boundedCounter{counter, c.budget, g}
+		}
+		return err
 	})
 	return made, err
-}
-
-// unpanicked returns the error of do. A driver that panics on what a hostile server sends has an error too: go-sql-driver
-// does, on a handshake that is too short.
-func unpanicked(do func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the server's answer makes no sense: %v", p)
-		}
-	}()
-	return do()
 }
 
 // CheckCounter returns an error if the secret of a server cannot be read. It connects to nothing.
@@ -76,20 +63,23 @@ type boundedCounter struct {
 }
 
 // Counts implements database.Counter.
-func (b *boundedCounter) Counts(ctx context.Context) (database.Counts, error) {
+func (b *boundedCounter) Counts(ctx context.Context) (counts database.Counts, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, CounterTimeout,
 		fmt.Errorf("the server has not answered for %s", CounterTimeout))
 	defer cancel()
 	b.budget.renew()
-	var counts database.Counts
-	err := unpanicked(func() (err error) {
-		counts, err = b.Counter.Counts(ctx)
-		return err
-	})
+	err = b.counts(ctx, &counts)
 	if err != nil && context.Cause(ctx) != nil {
 		err = context.Cause(ctx)
 	}
 	return counts, b.guard.hide(err)
+}
+
+// counts fills counts. A panic of the driver is an error.
+func (b *boundedCounter) counts(ctx context.Context, counts *database.Counts) (err error) {
+	defer unpanic(&err)
+	*counts, err = b.Counter.Counts(ctx)
+	return err
 }
 
 // budget bounds the bytes that all connections to a server may receive.

@@ -25,13 +25,14 @@ type mysqlClient struct {
 	broken   error  // why the connection is of no use any more
 }
 
-// mysqlConnect connects to a server, to a database there or to none.
-func mysqlConnect(ctx context.Context, c Config, in string) (driver.Conn, error) {
+// mysqlConnect connects to a server, to a database there or to none. Each connection of the driver is made here, also
+// those that database/sql makes in its goroutines, which have no other guard against panics.
+func mysqlConnect(ctx context.Context, c Config, in string) (conn driver.Conn, err error) {
+	defer unpanic(&err)
 	config := mysql.NewConfig()
 	config.User, config.Net, config.Addr = database.MysqlUser, "unix", c.At.String()
 	config.DialFunc = c.budget.bound(reach{c.At}.DialContext)
 	if c.At.Remote != "" {
-		var err error
 		config, err = mysqlElsewhere(c.At)
 		if err != nil {
 			return nil, err

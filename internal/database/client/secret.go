@@ -133,57 +133,91 @@ func (e *hiddenError) Error() string { return e.text }
 // Unwrap has errors.Is and errors.As find what it is.
 func (e *hiddenError) Unwrap() error { return e.err }
 
-// guarded is a client whose errors have no part of a secret.
+// guarded is a client of a server that somebody else started. Its errors have no part of a secret, and a panic of the
+// driver is an error, after which the connection is not used.
 type guarded struct {
 	Client
-	guard *guard
+	guard  *guard
+	broken error
+}
+
+// do runs an operation.
+func (c *guarded) do(operation func() error) (err error) {
+	if c.broken != nil {
+		return c.broken
+	}
+	c.broken = ErrClosed // unless the operation returns
+	defer func() { err = c.guard.hide(err) }()
+	defer unpanic(&err)
+	err = operation()
+	c.broken = nil
+	return err
 }
 
 // Read implements Client.
-func (c guarded) Read(ctx context.Context, key []byte, field int) ([]byte, error) {
-	value, err := c.Client.Read(ctx, key, field)
-	return value, c.guard.hide(err)
+func (c *guarded) Read(ctx context.Context, key []byte, field int) (value []byte, err error) {
+	err = c.do(func() (err error) {
+		value, err = c.Client.Read(ctx, key, field)
+		return err
+	})
+	return value, err
 }
 
 // Scan implements Client.
-func (c guarded) Scan(ctx context.Context, key []byte, records, field int) (int, error) {
-	found, err := c.Client.Scan(ctx, key, records, field)
-	return found, c.guard.hide(err)
+func (c *guarded) Scan(ctx context.Context, key []byte, records, field int) (found int, err error) {
+	err = c.do(func() (err error) {
+		found, err = c.Client.Scan(ctx, key, records, field)
+		return err
+	})
+	return found, err
 }
 
 // Update implements Client.
-func (c guarded) Update(ctx context.Context, key []byte, field int, value []byte) error {
-	return c.guard.hide(c.Client.Update(ctx, key, field, value))
+func (c *guarded) Update(ctx context.Context, key []byte, field int, value []byte) error {
+	return c.do(func() error { return c.Client.Update(ctx, key, field, value) })
 }
 
 // Insert implements Client.
-func (c guarded) Insert(ctx context.Context, key, value []byte) error {
-	return c.guard.hide(c.Client.Insert(ctx, key, value))
+func (c *guarded) Insert(ctx context.Context, key, value []byte) error {
+	return c.do(func() error { return c.Client.Insert(ctx, key, value) })
 }
 
 // Do implements Transactor.
-func (c guarded) Do(ctx context.Context, transaction string) error {
+func (c *guarded) Do(ctx context.Context, transaction string) error {
 	to, ok := c.Client.(Transactor)
 	if !ok {
 		return errNoTransactions
 	}
-	return c.guard.hide(to.Do(ctx, transaction))
+	return c.do(func() error { return to.Do(ctx, transaction) })
+}
+
+// Close implements Client. It also closes a connection that is not used after a panic.
+func (c *guarded) Close() error {
+	c.broken = nil
+	return c.do(c.Client.Close)
 }
 
 // Version implements Versioned.
-func (c guarded) Version() string {
-	if of, ok := c.Client.(Versioned); ok {
-		return of.Version()
+func (c *guarded) Version() (version string) {
+	client, ok := c.Client.(Versioned)
+	if !ok {
+		return ""
 	}
-	return ""
+	if err := c.do(func() error { version = client.Version(); return nil }); err != nil {
+		return ""
+	}
+	return version
 }
 
 // Setting implements SettingReader.
-func (c guarded) Setting(ctx context.Context, name string) (string, error) {
+func (c *guarded) Setting(ctx context.Context, name string) (value string, err error) {
 	reader, ok := c.Client.(SettingReader)
 	if !ok {
 		return "", ErrNotFound
 	}
-	value, err := reader.Setting(ctx, name)
-	return value, c.guard.hide(err)
+	err = c.do(func() (err error) {
+		value, err = reader.Setting(ctx, name)
+		return err
+	})
+	return value, err
 }

@@ -6,8 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"sync"
-
 	"github.com/pingcap/go-tpc/tpcc"
 
 	"plimsoll/internal/database"
@@ -259,16 +257,30 @@ func loadTPCC(ctx context.Context, d dialect, warehouses int) error {
 	if err != nil {
 		return err
 	}
-	errs := make([]error, threads)
-	var loading sync.WaitGroup
-	for i := range threads {
-		loading.Go(func() {
-			state := work.InitThread(ctx, i)
-			defer work.CleanupThread(state, i)
-			errs[i] = work.Prepare(state, i)
-		})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type end struct {
+		thread int
+		err    error
 	}
-	loading.Wait()
+	ends, errs := make(chan end, threads), make([]error, threads)
+	for i := range threads {
+		go func() {
+			ends <- end{i, func() (err error) {
+				defer unpanic(&err)
+				state := work.InitThread(ctx, i)
+				defer work.CleanupThread(state, i)
+				return work.Prepare(state, i)
+			}()}
+		}()
+	}
+	for range threads {
+		e := <-ends
+		errs[e.thread] = e.err
+		if e.thread == 0 && e.err != nil {
+			break // it makes the tables, which go-tpc's other threads may await without end
+		}
+	}
 	return errors.Join(errs...)
 }
 
