@@ -103,3 +103,74 @@ func TestAttackMountsOfOthers(t *testing.T) {
 		})
 	}
 }
+
+// TestAttackMemoryLimit: of paths in a journal, only limits of memory of cgroups are set back, however the path looks.
+func TestAttackMemoryLimit(t *testing.T) {
+	theirs := filepath.Join(t.TempDir(), "memory.high")
+	if err := os.WriteFile(theirs, []byte("1000"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	boot, err := BootID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	up := "/sys/fs/cgroup/x/" + strings.Repeat("../", 4)
+	for path, possible := range map[string]bool{
+		"/sys/fs/cgroup/plimsoll-none/memory.high":                  true,
+		"/sys/fs/cgroup/memory/plimsoll-none/memory.limit_in_bytes": true,
+		up + theirs[1:]: false,
+		"/sys/fs/cgroup/../fs/cgroup/x/memory.high":   false,
+		"/sys/fs/cgroup/x//memory.high":               false,
+		"/sys/fs/cgroup/./x/memory.high":              false,
+		"/sys/fs/cgroup/x\n/memory.high":              false,
+		"/sys/fs/cgroup/x/memory.high\n":              false,
+		"/sys/fs/cgroup/x/memory.max":                 false,
+		"/sys/fs/cgroup/x/memory.limit_in_bytes.bak":  false,
+		"/sys/fs/cgroup/x/cgroup.procs":               false,
+		"/sys/fs/cgroup/x/xmemory.high":               false,
+		"/sys/fs/cgroups/x/memory.high":               false,
+		"sys/fs/cgroup/x/memory.high":                 false,
+		"/tmp/sys/fs/cgroup/x/memory.high":            false,
+		"/proc/self/root/sys/fs/cgroup/x/memory.high": false,
+		"":     false,
+		theirs: false,
+	} {
+		c := &Setting{Path: path, Value: "1000", Was: "2000", Boot: boot}
+		if err := c.Check(NewScope(t.TempDir(), "run")); possible != (err == nil) || err != nil && !errors.Is(err, ErrForeign) {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+	state := t.TempDir()
+	written(t, state, &Setting{Path: up + theirs[1:], Value: "1000", Was: "2000", Boot: boot},
+		&Setting{Path: theirs, Value: "1000", Was: "2000", Boot: boot})
+	if _, err := Clean(t.Context(), state); !errors.Is(err, ErrForeign) {
+		t.Errorf("clean: %v", err)
+	}
+	if text, err := os.ReadFile(theirs); err != nil || string(text) != "1000" {
+		t.Errorf("the file of somebody else has %q (%v)", text, err)
+	}
+}
+
+// TestAttackMemoryLimitElsewhere: another file system below /sys/fs/cgroup is no cgroup, and a journal that another
+// user has written restores no limit.
+func TestAttackMemoryLimitElsewhere(t *testing.T) {
+	for dir, cgroups := range map[string]bool{
+		t.TempDir(): false, "/proc": false, "/sys/kernel": false, "/dev/shm": false, "/sys/fs/cgroup/plimsoll-none": true,
+		"/proc/self/status": false, "/sys/fs/cgroup/" + strings.Repeat("x", 300): false,
+	} {
+		if onCgroups(dir) != cgroups {
+			t.Errorf("%s is on cgroups: %v", dir, !cgroups)
+		}
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make files of other users")
+	}
+	state := t.TempDir()
+	path := written(t, state, &Setting{Path: "/sys/fs/cgroup/plimsoll-none/memory.high", Value: "1", Was: "2", Boot: "x"})
+	if err := os.Chown(path, 12345, 12345); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Clean(t.Context(), state); !errors.Is(err, errNotOwn) {
+		t.Errorf("clean: %v", err)
+	}
+}
