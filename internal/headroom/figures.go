@@ -28,10 +28,10 @@ func (a *Answer) figures() (drawn []section.Figure) {
 		if u.besides || !(u.Capacity.Value > 0) {
 			continue
 		}
-		middle, top := u.overTime(a.times, stretch)
+		along, middle, top := u.overTime(a.times, stretch, a.IntervalSeconds)
 		f := section.Figure{Kind: section.Curves, Title: printable.Line(u.subject()), Unit: "%", Wide: i == a.Binding,
-			Note: fmt.Sprintf("share of %s; each %s", printable.Line(u.Capacity.phrase()), units.Elapsed(stretch.Seconds())),
-			X:    a.timeAxis(), Y: section.Axis{Label: "share of capacity, %", Tick: func(v float64) string {
+			Note:   fmt.Sprintf("share of %s; each %s", printable.Line(u.Capacity.phrase()), units.Elapsed(stretch.Seconds())),
+			Broken: true, X: a.timeAxis(), Y: section.Axis{Label: "share of capacity, %", Tick: func(v float64) string {
 				return units.Exact(v) + "%"
 			}},
 			Series: []section.Series{{Name: "p99", Curve: top}, {Name: "median", Curve: middle}},
@@ -42,8 +42,8 @@ func (a *Answer) figures() (drawn []section.Figure) {
 				Word: "p" + strings.TrimSuffix(percentText(a.Quantile), "%"), Text: fmt.Sprintf("%s of all %s: %s",
 					ordinal(a.Quantile), a.intervalWord(), units.Percent(*u.Share))})
 		}
-		for j := range middle {
-			f.Along = append(f.Along, a.hoursAt(a.From.Add(time.Duration(j)*stretch+stretch/2)))
+		for _, elapsed := range along {
+			f.Along = append(f.Along, a.hoursAt(a.From.Add(elapsed)))
 		}
 		drawn = append(drawn, f)
 	}
@@ -65,15 +65,22 @@ func (a *Answer) stretch() time.Duration {
 	return time.Duration(max(n, 1) * interval * float64(time.Second))
 }
 
-// overTime returns the median and the 99th percentile of each stretch, in percent of the capacity; NaN where nothing
-// was recorded.
-func (u *Use) overTime(times []time.Time, stretch time.Duration) (middle, top []float64) {
+// overTime returns the median and the 99th percentile of each stretch, in percent of the capacity, and the middle of the
+// stretch since the first interval. They are NaN where nothing was recorded. A stretch without an interval is left out if
+// no interval is missing: the one that belongs there came a little early or late.
+func (u *Use) overTime(times []time.Time, stretch time.Duration, interval float64) (
+	along []time.Duration, middle, top []float64,
+) {
 	begin := 0
 	for end := times[0].Add(stretch); begin < len(times); end = end.Add(stretch) {
 		next := begin
 		for next < len(times) && times[next].Before(end) {
 			next++
 		}
+		if next == begin && times[next].Sub(times[next-1]).Seconds() < 1.5*interval {
+			continue
+		}
+		along = append(along, end.Add(-stretch/2).Sub(times[0]))
 		values := known(u.total[begin:next])
 		slices.Sort(values)
 		for _, line := range []struct {
@@ -88,7 +95,7 @@ func (u *Use) overTime(times []time.Time, stretch time.Duration) (middle, top []
 		}
 		begin = next
 	}
-	return middle, top
+	return along, middle, top
 }
 
 // hoursAt returns the hours since the midnight before the recording, in UTC.

@@ -45,6 +45,9 @@ func TestFiguresAreSharesOfCapacities(t *testing.T) {
 			t.Fatalf("%d values at %d places, from %s to %s", len(top), len(f.Along), f.X.Tick(f.Along[0]),
 				f.X.Says(f.Along[119]))
 		}
+		if !f.Broken {
+			t.Error("lines run across the hole")
+		}
 		for i, share := range top {
 			if hole := i >= 40 && i < 60; math.IsNaN(share) != hole {
 				t.Errorf("stretch %d is %g", i, share)
@@ -60,6 +63,22 @@ func TestFiguresAreSharesOfCapacities(t *testing.T) {
 		return
 	}
 	t.Fatal("the drive has no figure")
+}
+
+// An interval that comes a little early or late leaves no hole; one that is missing does.
+func TestOverTimeBreaksOnlyAtMissingIntervals(t *testing.T) {
+	begin := time.Date(2026, 3, 7, 12, 0, 0, 0, time.UTC)
+	u := Use{Capacity: Capacity{Value: 100}}
+	var times []time.Time
+	for i, seconds := range []float64{0, 1.01, 1.99, 3, 5, 6} { // 2 is early, and 4 is missing
+		times = append(times, begin.Add(time.Duration(seconds*1e9)))
+		u.total = append(u.total, float32(i))
+	}
+	along, _, top := u.overTime(times, time.Second, 1)
+	if len(along) != 6 || along[2] != 3500*time.Millisecond || along[3] != 4500*time.Millisecond ||
+		!math.IsNaN(top[3]) || slices.ContainsFunc(append(top[:3:3], top[4:]...), math.IsNaN) {
+		t.Errorf("values %v at %v", top, along)
+	}
 }
 
 // Of several days there is a column for each weekday, from Monday.
@@ -95,7 +114,7 @@ func TestLimitsOfTheHostAreLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits := slices.DeleteFunc(a.More[0].Limits, func(l LimitUse) bool { return l.Of == string(CPU) && l.Value == 2 })
+	limits := slices.DeleteFunc(a.More[0].Limits, func(l LimitUse) bool { return l.Resource == CPU && l.Value == 2 })
 	if len(limits) > 0 || len(a.More[0].Limits) == 0 {
 		t.Errorf("limits in force: %+v", a.More[0].Limits)
 	}

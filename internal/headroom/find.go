@@ -437,16 +437,15 @@ func (a *Answer) limits(s *series, subject *service) (uses []LimitUse) {
 			if a.exceedsHost(l) {
 				continue
 			}
-			u := LimitUse{Of: l.Of, Drive: l.Drive, Value: l.Value}
-			values := s.ofCopy(t, &Use{Drive: l.Drive, Resource: Resource(l.Of)}, mixture{})
+			u := LimitUse{Resource: Resource(l.Of), Drive: l.Drive, Value: l.Value}
+			values := s.ofCopy(t, &Use{Drive: l.Drive, Resource: u.Resource}, mixture{})
 			if len(values) > 0 && a.Quantile > 0 && float64(len(values))*(1-a.Quantile) >= FewestAbove-1e-9 {
 				slices.Sort(values)
 				share := sortedQuantile(values, a.Quantile) / l.Value
 				u.Share = &share
 			}
 			index := slices.IndexFunc(uses, func(v LimitUse) bool {
-				return v.Of == u.Of && v.Drive == u.Drive &&
-					v.Value == u.Value
+				return v.Resource == u.Resource && v.Drive == u.Drive && v.Value == u.Value
 			})
 			switch {
 			case index < 0:
@@ -546,7 +545,7 @@ func (a *Answer) enough(s *series, subject string, u *Use, total []float32, seed
 		}
 		a.Enough = append(a.Enough, e)
 	}
-	e := Enough{Of: subject, Drive: u.Drive, Resource: u.Resource}
+	e := Enough{Subject: subject, Drive: u.Drive, Resource: u.Resource}
 	if subject == u.Drive {
 		e.Drive = ""
 	}

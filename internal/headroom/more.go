@@ -33,10 +33,10 @@ type More struct {
 
 // LimitUse is the use of a limit in force by a service.
 type LimitUse struct {
-	Of    string   `json:"of"`
-	Drive string   `json:"drive,omitempty"`
-	Value float64  `json:"value"`
-	Share *float64 `json:"share"` // at the answer's quantile; nil for unknown
+	Resource Resource `json:"resource"`
+	Drive    string   `json:"drive,omitempty"`
+	Value    float64  `json:"value"`
+	Share    *float64 `json:"share"` // at the answer's quantile; nil for unknown
 }
 
 // MostMore is up to how many containers are looked for.

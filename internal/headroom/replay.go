@@ -7,7 +7,7 @@ import (
 
 // Enough is a provisioned amount that would have been enough in a share of the intervals, and what it would have cost.
 type Enough struct {
-	Of       string   `json:"of"` // the drive, the host, or the service
+	Subject  string   `json:"subject"` // the drive, the host, or the service
 	Drive    string   `json:"drive,omitempty"`
 	Resource Resource `json:"resource"`
 	Share    float64  `json:"share"` // of intervals

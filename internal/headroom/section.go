@@ -234,7 +234,7 @@ func (a *Answer) limitsInForce() section.Table {
 				share = section.Share.Cell(*l.Share)
 			}
 			t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{section.Text(printable.Line(m.Service)),
-				section.Text(printable.Line(labelOf(l.Drive, Resource(l.Of)))), Resource(l.Of).quantity().Cell(l.Value), share}})
+				section.Text(printable.Line(labelOf(l.Drive, l.Resource))), l.Resource.quantity().Cell(l.Value), share}})
 		}
 	}
 	return t
@@ -261,7 +261,7 @@ func (a *Answer) enoughTable() section.Table {
 		if e.Given {
 			share = units.SignificantPercent(e.Share) + ", given"
 		}
-		row := section.Row{Cells: []section.Cell{section.Text(printable.Line(e.Of)),
+		row := section.Row{Cells: []section.Cell{section.Text(printable.Line(e.Subject)),
 			section.Text(printable.Line(labelOf(e.Drive, e.Resource))), section.Text(share),
 			quantity.Cell(*e.Value), {}, {}, {}, {}}}
 		if r := e.Replay; r != nil {

@@ -33,6 +33,7 @@ type figure struct {
 	Marks      []mark
 	Xs         []float64 // of the curves
 	Curves     []curve   // through many values
+	Broken     bool      // curves end where a value is NaN, and begin again after it
 	Each       int       // samples of which a value of the curves is the mean; 0 for one
 	Unit       string    // of the values of curves: "ns", "IOPS"
 	Bands      []band    // grounds behind the marks, and lines across them

@@ -247,11 +247,18 @@ func (f figure) drawCurves(d *drawing, x scale, down func(float64) percent) {
 		var b strings.Builder
 		var readings []string
 		for j, v := range c.Y {
-			if j >= len(f.Xs) || math.IsNaN(v) || math.IsInf(v, 0) {
+			if j >= len(f.Xs) || !finite(v) {
 				continue
 			}
 			s.endX, s.endY = x.position(f.Xs[j]), down(v)
-			line(&b, s.endX, s.endY)
+			if f.Broken && (j == 0 || !finite(c.Y[j-1])) {
+				fmt.Fprintf(&b, "M%.4g %.4g", float64(s.endX), float64(s.endY))
+				if last := min(len(c.Y), len(f.Xs)) - 1; j == last || !finite(c.Y[j+1]) {
+					b.WriteString(" h.2") // a single point is seen too; report.js reads the numbers before the space
+				}
+			} else {
+				line(&b, s.endX, s.endY)
+			}
 			readings = append(readings, f.reading(f.Xs[j], v))
 		}
 		s.D, s.Readings = b.String(), strings.Join(readings, "\n")
@@ -286,6 +293,8 @@ func (f figure) reading(x, v float64) string {
 	}
 	return text
 }
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // line goes on to a point.
 func line(b *strings.Builder, x, y percent) {

@@ -431,6 +431,7 @@ func TestDrawingsStayInTheFigure(t *testing.T) {
 		f.Marks = []mark{{X: value.Draw(t, "x"), Y: value.Draw(t, "y"), Low: value.Draw(t, "low"),
 			High: value.Draw(t, "high")}}
 		f.Curves = []curve{{Y: []float64{value.Draw(t, "v"), value.Draw(t, "v"), value.Draw(t, "v")}}}
+		f.Broken = rapid.Bool().Draw(t, "broken")
 		f.Bands = []band{{X: &[2]float64{value.Draw(t, "from"), value.Draw(t, "to")}}}
 		d := f.Draw()
 		var dots []dot
@@ -486,5 +487,20 @@ func TestShortNames(t *testing.T) {
 		if got := shortName(name); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// Lines of a broken figure end where a value is missing, and a single point between two gaps is drawn.
+func TestLinesBreakAtGaps(t *testing.T) {
+	nan := math.NaN()
+	f := figure{Kind: answer.Curves, X: axis{Low: 0, High: 10}, Y: axis{Low: 0, High: 10}, Broken: true,
+		Xs:     []float64{0, 1, 2, 3, 4, 5, 6},
+		Curves: []curve{{Name: "p99", Y: []float64{nan, 1, 2, nan, 4, math.Inf(1), 6}}}}
+	if got := f.Draw().Series[0].D; got != "M10 90L20 80M40 60 h.2M60 40 h.2" {
+		t.Errorf("broken at gaps: %s", got)
+	}
+	f.Broken = false
+	if got := f.Draw().Series[0].D; got != "M10 90L20 80L40 60L60 40" {
+		t.Errorf("without breaks: %s", got)
 	}
 }

@@ -415,6 +415,7 @@ func figureFrom(content answer.Figure, shared axes) (f figure, ok bool) {
 	f = figure{Kind: cmp.Or(content.Kind, answer.Lines), Title: content.Title, Note: content.Note, Stack: content.Stack,
 		Height: overHeight,
 		Bottom: 40, Wide: content.Wide, Nameless: content.Small, Each: content.Each, Unit: content.Unit,
+		Broken:     content.Broken,
 		StripLabel: content.Strip.Label}
 	switch {
 	case content.Small:

@@ -30,6 +30,7 @@ type Figure struct {
 	Wide    bool      // takes the whole width of a page
 	Small   bool      // is of one series, which its title names
 	Along   []float64 // the x of each value of curves, which may end before them
+	Broken  bool      // curves end where a value is NaN, and begin again after it
 	Each    int       // samples of which a value of curves is the mean; 0 for one
 	Unit    string    // of the values of curves: "IOPS"
 	Colours []string  // names of all series of several figures, in the order of their colours; nil for the order of these
