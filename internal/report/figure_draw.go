@@ -247,13 +247,13 @@ func (f figure) drawCurves(d *drawing, x scale, down func(float64) percent) {
 		var b strings.Builder
 		var readings []string
 		for j, v := range c.Y {
-			if j >= len(f.Xs) || !finite(v) {
+			if j >= len(f.Xs) || !hasPlace(v) {
 				continue
 			}
 			s.endX, s.endY = x.position(f.Xs[j]), down(v)
-			if f.Broken && (j == 0 || !finite(c.Y[j-1])) {
+			if f.Broken && (j == 0 || !hasPlace(c.Y[j-1])) {
 				fmt.Fprintf(&b, "M%.4g %.4g", float64(s.endX), float64(s.endY))
-				if last := min(len(c.Y), len(f.Xs)) - 1; j == last || !finite(c.Y[j+1]) {
+				if last := min(len(c.Y), len(f.Xs)) - 1; j == last || !hasPlace(c.Y[j+1]) {
 					b.WriteString(" h.2") // a single point is seen too; report.js reads the numbers before the space
 				}
 			} else {
@@ -294,7 +294,8 @@ func (f figure) reading(x, v float64) string {
 	return text
 }
 
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+// hasPlace reports whether a value has a place in a picture.
+func hasPlace(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // line goes on to a point.
 func line(b *strings.Builder, x, y percent) {
