@@ -236,7 +236,7 @@ func (k *Kind) unsplit(here *Demand, drives []string) reading {
 	}
 	k.inOrder(parts)
 	return reading{placed: []*Demand{here.split(parts)}, unknown: fmt.Sprintf("its volumes are on %s, and how its I/O is "+
-		"split over them is not known: annotation %s says the share of each volume (wal: 30%%, data: 70%%), or %s the "+
+		"split over them is not known. Set annotation %s to the share of each volume (wal: 30%%, data: 70%%), or %s to the "+
 		"drive that all of it counts on", plural.And(drives), SplitAnnotation, DriveAnnotation)}
 }
 

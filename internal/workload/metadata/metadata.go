@@ -76,8 +76,8 @@ var parameters = field.Table[Params]{
 		func(p *Params) *float64 { return &p.Lookups },
 	),
 	field.Of("overwrites",
-		"share of operations that open a file, write its first 4 KiB and close it: one file after the other, so that "+
-			"each is a first write until all have had one; at 100% the workload ends then",
+		"share of operations that open a file, write its first 4 KiB and close it, one file after the other. At 100% the "+
+			"workload ends after the first write of each file",
 		field.Share("0%", "from 0% to 100%", func(share float64) bool { return share >= 0 && share <= 1 }),
 		func(p *Params) *float64 { return &p.Overwrites }),
 	field.Of("fsync", "whether each file that is created is synced before it is closed", field.Switch,
