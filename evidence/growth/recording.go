@@ -70,11 +70,11 @@ func record(dir string, seconds int) error {
 	start := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	for second := range seconds {
 		r := recording.Row{Time: start.Add(time.Duration(second+1) * time.Second), Seconds: 1}
-		var all float64
+		var total float64
 		for i := range containers {
 			mean := 200 * float64(i+1) * (1.2 + math.Sin(2*math.Pi*float64(second)/day))
 			n := mean + math.Sqrt(mean)*random.NormFloat64()
-			all += n
+			total += n
 			name := "database-" + strconv.Itoa(i)
 			r.Amounts = append(r.Amounts,
 				amounts(recording.Thing{Kind: recording.OfContainer, Name: name}, map[recording.Metric]float64{
@@ -84,11 +84,12 @@ func record(dir string, seconds int) error {
 					recording.Reads: n, recording.Writes: n / 4, recording.ReadBytes: n * page, recording.WriteBytes: n * page / 4}))
 		}
 		r.Amounts = append(r.Amounts,
-			amounts(recording.Thing{Kind: recording.OfHost}, map[recording.Metric]float64{recording.CPU: 400 * all,
+			amounts(recording.Thing{Kind: recording.OfHost}, map[recording.Metric]float64{recording.CPU: 400 * total,
 				recording.Available: 3e7, recording.Cache: 2e7}),
 			amounts(recording.Thing{Kind: recording.OfDrive, Name: "nvme0n1"}, map[recording.Metric]float64{
-				recording.Reads: all, recording.Writes: all / 4, recording.ReadBytes: all * page,
-				recording.WriteBytes: all * page / 4, recording.RequestTime: 100 * all, recording.Busy: 1e6 * all / capacity}))
+				recording.Reads: total, recording.Writes: total / 4, recording.ReadBytes: total * page,
+				recording.WriteBytes: total * page / 4, recording.RequestTime: 100 * total,
+				recording.Busy: 1e6 * total / capacity}))
 		w.Add(r)
 	}
 	return w.Close()

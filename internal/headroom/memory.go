@@ -88,7 +88,7 @@ func (s *series) memoryPoints(t recording.Thing) (points []memoryPoint, refaults
 			}
 		}
 	}
-	var one memoryPoint
+	var stretch memoryPoint
 	n, length := 0.0, 0.0
 	for i, seconds := range s.seconds {
 		memory := float64(use[recording.Anonymous][i]+use[recording.Cache][i]) * perKiB
@@ -97,18 +97,18 @@ func (s *series) memoryPoints(t recording.Thing) (points []memoryPoint, refaults
 			refaults, counted = refaults+again, counted+float64(seconds)
 		}
 		if math.IsNaN(memory + cpu) {
-			one, n, length = memoryPoint{}, 0, 0 // it did not run
+			stretch, n, length = memoryPoint{}, 0, 0 // it did not run
 			continue
 		}
-		one.memory, one.reads, one.cpu = one.memory+memory, one.reads+reads[i], one.cpu+cpu*perMicro
+		stretch.memory, stretch.reads, stretch.cpu = stretch.memory+memory, stretch.reads+reads[i], stretch.cpu+cpu*perMicro
 		n, length = n+1, length+float64(seconds)
 		if length >= memoryStretch*(1-1e-6) {
-			point := memoryPoint{one.memory / n, one.reads / length, one.cpu / length}
+			point := memoryPoint{stretch.memory / n, stretch.reads / length, stretch.cpu / length}
 			if unknown {
 				point.reads = math.NaN()
 			}
 			points = append(points, point)
-			one, n, length = memoryPoint{}, 0, 0
+			stretch, n, length = memoryPoint{}, 0, 0
 		}
 	}
 	return points, refaults, counted
@@ -116,23 +116,23 @@ func (s *series) memoryPoints(t recording.Thing) (points []memoryPoint, refaults
 
 // judge finds what memory is worth by the stretches of copies.
 func (w *MemoryWorth) judge(copies [][]memoryPoint, seed uint64) {
-	var all []memoryPoint
-	for _, points := range copies {
-		all = append(all, points...)
+	var points []memoryPoint
+	for _, stretches := range copies {
+		points = append(points, stretches...)
 	}
-	if len(all) == 0 {
+	if len(points) == 0 {
 		return
 	}
 	var sizes []float32
-	for _, p := range all {
+	for _, p := range points {
 		sizes = append(sizes, float32(p.memory))
 	}
 	slices.Sort(sizes)
 	w.Low, w.High = sortedQuantile(sizes, 0.05), sortedQuantile(sizes, 0.95)
 	switch {
-	case math.IsNaN(all[0].reads):
+	case math.IsNaN(points[0].reads):
 		w.Unknown = "its reads were not counted"
-	case len(all) < fewestOfMemory:
+	case len(points) < fewestOfMemory:
 		w.Unknown = "it ran for less than " + units.Elapsed(fewestOfMemory*memoryStretch)
 	case !(w.High >= leastMemoryRange*w.Low):
 		w.Unknown = "its memory never changed by more than " + units.Percent(leastMemoryRange-1)
@@ -140,15 +140,15 @@ func (w *MemoryWorth) judge(copies [][]memoryPoint, seed uint64) {
 	if w.Unknown != "" {
 		return
 	}
-	reads, ok := readsPerGiB(all)
+	reads, ok := readsPerGiB(points)
 	var drawn []float64
 	random := rand.New(rand.NewPCG(seed, 0x6d656d6f7279))
-	block := max(2, int(math.Sqrt(float64(len(all)))))
+	block := max(2, int(math.Sqrt(float64(len(points)))))
 	for range memoryReplicates {
-		sample := make([]memoryPoint, 0, len(all)+block)
-		for len(sample) < len(all) {
-			from := random.IntN(len(all) - block + 1)
-			sample = append(sample, all[from:from+block]...)
+		sample := make([]memoryPoint, 0, len(points)+block)
+		for len(sample) < len(points) {
+			from := random.IntN(len(points) - block + 1)
+			sample = append(sample, points[from:from+block]...)
 		}
 		if v, ok := readsPerGiB(sample); ok {
 			drawn = append(drawn, v)

@@ -82,10 +82,10 @@ func (m *More) operationsSentence() string {
 	if m.Server == nil || m.Server.Quantiles[0].Value == nil || m.Fit == nil || *m.Fit == 0 || *m.Fit >= MostMore {
 		return ""
 	}
-	each := *m.Server.Quantiles[0].Value
+	rate := *m.Server.Quantiles[0].Value
 	unit := m.Server.unitOf()
-	text := fmt.Sprintf(" Each does %s %s a second at the median: %s more in all", units.Compact(each), unit,
-		units.Compact(float64(*m.Fit)*each))
+	text := fmt.Sprintf(" Each does %s %s a second at the median: %s more in all", units.Compact(rate), unit,
+		units.Compact(float64(*m.Fit)*rate))
 	if m.AtLeast {
 		text += ", at least"
 	}

@@ -273,7 +273,7 @@ const debianKeys = "/usr/share/keyrings/debian-archive-keyring.gpg"
 // useSuite makes one suite of Debian the only source. It comes from the archive that this host's apt has Debian from,
 // which update has read, and only with Debian's signature.
 func (a *apt) useSuite(ctx context.Context, suite string) error {
-	what := "packages of Debian " + suite
+	title := "packages of Debian " + suite
 	out, err := a.output(ctx, "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Origin: Debian",
 		"Label: Debian")
 	if err != nil {
@@ -281,11 +281,11 @@ func (a *apt) useSuite(ctx context.Context, suite string) error {
 	}
 	archive := debianArchive(out)
 	if archive == "" {
-		return problem.New(problem.Unsupported, what, "this host's apt has no archive of Debian",
+		return problem.New(problem.Unsupported, title, "this host's apt has no archive of Debian",
 			"pull the database's official image, or make it on a host with Debian: plimsoll image pull, plimsoll image load")
 	}
 	if _, err := os.Stat(debianKeys); err != nil {
-		return problem.New(problem.Unsupported, what, "this host lacks Debian's keys: "+err.Error(),
+		return problem.New(problem.Unsupported, title, "this host lacks Debian's keys: "+err.Error(),
 			"apt-get install debian-archive-keyring")
 	}
 	list := filepath.Join(a.dir, "suite.list")

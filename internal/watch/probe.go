@@ -157,8 +157,8 @@ func (p *Probe) wellWith() string {
 // tooMuch says why a step is the last; "" if it is not. A part of a step may end it.
 func (p *Probe) tooMuch() string {
 	const least = probeSeconds / 3 // a burst that is shorter is none
-	over := max(p.seconds, least)
-	refaults, waiting := p.sum.refaults/over-p.before.refaults, p.sum.waiting/over-p.before.waiting
+	span := max(p.seconds, least)
+	refaults, waiting := p.sum.refaults/span-p.before.refaults, p.sum.waiting/span-p.before.waiting
 	switch {
 	case refaults > mostRefaults:
 		return fmt.Sprintf("%s pages a second more were read again", units.Digits(refaults))

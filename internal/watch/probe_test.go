@@ -95,16 +95,16 @@ func probeRow(refaults float64) recording.Row {
 		{Thing: recording.Thing{Kind: recording.OfContainer, Name: probedName, Copy: 1}, Values: values}}}
 }
 
-func probeOf(t *testing.T, path, state string) (p *Probe, j *journal.Journal, said *[]string) {
+func probeOf(t *testing.T, path, state string) (p *Probe, j *journal.Journal, messages *[]string) {
 	t.Helper()
 	j, err := journal.Create(state, "probe-test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	said = new([]string)
+	messages = new([]string)
 	thing := recording.Thing{Kind: recording.OfContainer, Name: probedName, Copy: 1}
 	r := &Recorder{options: Options{Roots: hostfs.Default()}, groups: map[string]*recordedGroup{path: {thing: thing}}}
-	return NewProbe(probedName, r, j, func(text string) { *said = append(*said, text) }), j, said
+	return NewProbe(probedName, r, j, func(text string) { *messages = append(*messages, text) }), j, messages
 }
 
 func limitOf(t *testing.T, file string) string {
@@ -120,23 +120,23 @@ func limitOf(t *testing.T, file string) string {
 func TestProbeLowersMemoryUntilPagesAreReadAgain(t *testing.T) {
 	path, limit := probedGroup(t, 200<<20)
 	was := limitOf(t, limit)
-	p, j, said := probeOf(t, path, t.TempDir())
+	p, j, messages := probeOf(t, path, t.TempDir())
 	ctx := t.Context()
 	p.See(ctx, probeRow(0)) // before the first step
 	var last string
 	for range 3 {
 		now := limitOf(t, limit)
 		if now == was || now == last {
-			t.Fatalf("the limit is %s, and was %s: %q", now, was, *said)
+			t.Fatalf("the limit is %s, and was %s: %q", now, was, *messages)
 		}
 		last = now
 		p.See(ctx, probeRow(mostRefaults*probeSeconds/2))
 	}
 	p.See(ctx, probeRow(2*mostRefaults*probeSeconds))
 	if now := limitOf(t, limit); now != was || len(j.Pending()) > 0 {
-		t.Errorf("the limit is %s, and was %s; %d changes pending: %q", now, was, len(j.Pending()), *said)
+		t.Errorf("the limit is %s, and was %s; %d changes pending: %q", now, was, len(j.Pending()), *messages)
 	}
-	if text := strings.Join(*said, "\n"); !strings.Contains(text, "were read again") {
+	if text := strings.Join(*messages, "\n"); !strings.Contains(text, "were read again") {
 		t.Errorf("%s", text)
 	}
 	p.See(ctx, probeRow(0))
@@ -159,12 +159,12 @@ func TestProbeLeavesWhatIsHeld(t *testing.T) {
 		"held":      {probeRow(0), "the least that is safe"},
 		"uncounted": {probeRow(math.NaN()), "does not count pages"},
 	} {
-		p, j, said := probeOf(t, path, t.TempDir())
+		p, j, messages := probeOf(t, path, t.TempDir())
 		for range 20 {
 			p.See(t.Context(), c.row)
 		}
-		if now := limitOf(t, limit); now != was || !strings.Contains(strings.Join(*said, "\n"), c.want) {
-			t.Errorf("%s: the limit is %s, and was %s: %q", name, now, was, *said)
+		if now := limitOf(t, limit); now != was || !strings.Contains(strings.Join(*messages, "\n"), c.want) {
+			t.Errorf("%s: the limit is %s, and was %s: %q", name, now, was, *messages)
 		}
 		if err := j.Close(); err != nil {
 			t.Error(err)
@@ -176,8 +176,8 @@ const killedVariable = "PLIMSOLL_TEST_PROBE_KILLED"
 
 // A process that is killed at any moment of a step leaves what clean restores.
 func TestKilledProbeIsUndone(t *testing.T) {
-	if at := os.Getenv(killedVariable); at != "" {
-		path, state, _ := strings.Cut(at, " ")
+	if group := os.Getenv(killedVariable); group != "" {
+		path, state, _ := strings.Cut(group, " ")
 		p, _, _ := probeOf(t, path, state)
 		for range 6 {
 			p.See(t.Context(), probeRow(0))

@@ -151,11 +151,11 @@ func served(servers []*server, interval time.Duration, seconds float64) (amounts
 	}
 	patience := time.NewTimer(min(interval/4, mostPatience))
 	defer patience.Stop()
-	over := (<-chan time.Time)(patience.C)
+	expired := (<-chan time.Time)(patience.C)
 	for i, s := range servers {
-		got := s.take(over)
+		got := s.take(expired)
 		if got == nil {
-			got, over = late[i], closedTimer
+			got, expired = late[i], closedTimer
 		}
 		if values := s.amounts(got, seconds); values != nil {
 			amounts = append(amounts, recording.Amounts{Thing: s.thing, Values: values})
@@ -164,23 +164,23 @@ func served(servers []*server, interval time.Duration, seconds float64) (amounts
 	return amounts
 }
 
-// closedTimer is over.
+// closedTimer has expired.
 var closedTimer = func() <-chan time.Time { c := make(chan time.Time); close(c); return c }()
 
-// take returns the latest answer; nil if there is none when over is. A nil over waits for nothing.
-func (s *server) take(over <-chan time.Time) *sample {
+// take returns the latest answer; nil if there is none when the timer has expired. A nil timer waits for nothing.
+func (s *server) take(expired <-chan time.Time) *sample {
 	select {
 	case answer := <-s.answers:
 		return &answer
 	default:
 	}
-	if over == nil {
+	if expired == nil {
 		return nil
 	}
 	select {
 	case answer := <-s.answers:
 		return &answer
-	case <-over:
+	case <-expired:
 		return nil
 	}
 }

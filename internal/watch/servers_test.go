@@ -38,8 +38,8 @@ func (s *scripted) Counts(ctx context.Context) (database.Counts, error) {
 // Close implements database.Counter.
 func (s *scripted) Close() error { close(s.closed); return nil }
 
-// at is a sample of a moment in seconds.
-func at(seconds float64, counts database.Counts) *sample {
+// sampled is a sample of a moment in seconds.
+func sampled(seconds float64, counts database.Counts) *sample {
 	return &sample{moment: time.Unix(0, int64(seconds*1e9)), counts: counts}
 }
 
@@ -51,20 +51,20 @@ func TestServersAreRates(t *testing.T) {
 		got  *sample
 		want string
 	}{
-		{at(1, database.Counts{Operations: 100, Timed: 50, Microseconds: 1000}), "[]"},
-		{at(2, database.Counts{Operations: 300, Timed: 150, Microseconds: 5000}), "[200 100 4000]"},
-		{at(2.8, database.Counts{Operations: 380, Own: 40, Timed: 150, Microseconds: 5000}), "[50 NaN NaN]"},
+		{sampled(1, database.Counts{Operations: 100, Timed: 50, Microseconds: 1000}), "[]"},
+		{sampled(2, database.Counts{Operations: 300, Timed: 150, Microseconds: 5000}), "[200 100 4000]"},
+		{sampled(2.8, database.Counts{Operations: 380, Own: 40, Timed: 150, Microseconds: 5000}), "[50 NaN NaN]"},
 		{nil, "[]"},
-		{at(4.8, database.Counts{Operations: 500}), "[]"}, // it spans an interval without an answer
-		{at(5.8, database.Counts{Operations: 510}), "[10 NaN NaN]"},
-		{at(6.8, database.Counts{Operations: 5}), "[]"}, // the counters went back
-		{at(7.8, database.Counts{Operations: 25, Own: 90}), "[0 NaN NaN]"},
-		{at(8.8, database.Counts{Operations: 99, Own: 90, Era: "2"}), "[]"},
+		{sampled(4.8, database.Counts{Operations: 500}), "[]"}, // it spans an interval without an answer
+		{sampled(5.8, database.Counts{Operations: 510}), "[10 NaN NaN]"},
+		{sampled(6.8, database.Counts{Operations: 5}), "[]"}, // the counters went back
+		{sampled(7.8, database.Counts{Operations: 25, Own: 90}), "[0 NaN NaN]"},
+		{sampled(8.8, database.Counts{Operations: 99, Own: 90, Era: "2"}), "[]"},
 		{&sample{failed: true}, "[]"},
-		{at(10.8, database.Counts{Operations: 100, Era: "2"}), "[]"},
-		{at(11.8, database.Counts{Operations: huge, Era: "2"}), "[]"}, // no server does that
-		{at(11.8, database.Counts{Operations: huge, Era: "2"}), "[]"}, // nor that
-		{at(12.8, database.Counts{Operations: huge, Timed: huge, Microseconds: huge, Era: "2"}), "[0 NaN NaN]"},
+		{sampled(10.8, database.Counts{Operations: 100, Era: "2"}), "[]"},
+		{sampled(11.8, database.Counts{Operations: huge, Era: "2"}), "[]"}, // no server does that
+		{sampled(11.8, database.Counts{Operations: huge, Era: "2"}), "[]"}, // nor that
+		{sampled(12.8, database.Counts{Operations: huge, Timed: huge, Microseconds: huge, Era: "2"}), "[0 NaN NaN]"},
 	} {
 		if got := fmt.Sprint(s.amounts(c.got, 1)); got != c.want {
 			t.Errorf("%d: %s, want %s", i, got, c.want)

@@ -57,7 +57,7 @@ var (
 
 // periodic is a metric of CloudWatch with its values. Times are of the begins of periods.
 type periodic struct {
-	what   string // of problems
+	title  string // in problems
 	line   int
 	labels []string // texts that name the metric and the volume
 	stat   string   // "" if the file does not say
@@ -121,26 +121,27 @@ func (b *builder) cloudWatchJSON(f File) {
 			Values     []float64 `json:"Values"`
 			Status     string    `json:"StatusCode"`
 		}
-		what := fmt.Sprintf("result %d", i+1)
+		title := fmt.Sprintf("result %d", i+1)
 		err := json.Unmarshal(raw, &result)
 		switch {
 		case err != nil:
-			b.rejectLine(f.Name, line, what, err.Error(), "save the answer of get-metric-data as it is")
+			b.rejectLine(f.Name, line, title, err.Error(), "save the answer of get-metric-data as it is")
 			continue
 		case len(result.Timestamps) != len(result.Values):
-			b.rejectLine(f.Name, line, what, fmt.Sprintf("it has %d times and %d values", len(result.Timestamps),
+			b.rejectLine(f.Name, line, title, fmt.Sprintf("it has %d times and %d values", len(result.Timestamps),
 				len(result.Values)), "save the answer as it is")
 			continue
 		case result.Status != "" && result.Status != "Complete":
-			b.rejectLine(f.Name, line, what, fmt.Sprintf("its status is %.40q: values are missing", result.Status),
+			b.rejectLine(f.Name, line, title, fmt.Sprintf("its status is %.40q: values are missing", result.Status),
 				"ask for it again, page by page")
 			continue
 		}
-		p := periodic{what: fmt.Sprintf("%s, %.80q", what, result.Label), line: line, labels: []string{result.Label, result.ID}}
+		p := periodic{title: fmt.Sprintf("%s, %.80q", title, result.Label), line: line,
+			labels: []string{result.Label, result.ID}}
 		for k, text := range result.Timestamps {
 			moment, err := time.Parse(time.RFC3339, text)
 			if err != nil {
-				b.rejectLine(f.Name, line, p.what, fmt.Sprintf("%.40q is no time", text), "write times of ISO 8601 with their zone")
+				b.rejectLine(f.Name, line, p.title, fmt.Sprintf("%.40q is no time", text), "write times of ISO 8601 with their zone")
 				break
 			}
 			p.points = append(p.points, point{line, moment.UnixMilli(), result.Values[k]})
@@ -169,7 +170,7 @@ func (b *builder) cloudWatchTable(f File) {
 		}
 		line, _ := rows.FieldPos(0)
 		for len(metrics) < len(row)-1 && len(metrics) < mostSeries {
-			metrics = append(metrics, periodic{what: fmt.Sprintf("column %d", len(metrics)+2), line: line})
+			metrics = append(metrics, periodic{title: fmt.Sprintf("column %d", len(metrics)+2), line: line})
 		}
 		key := strings.TrimSpace(row[0])
 		moment, isTime := timeIn(key, consoleTimes)
@@ -189,7 +190,7 @@ func (b *builder) cloudWatchTable(f File) {
 			default:
 				value, err := strconv.ParseFloat(text, 64)
 				if err != nil {
-					b.rejectLine(f.Name, line, metrics[i].what, fmt.Sprintf("%.40q is no number", text), "download it again as CSV")
+					b.rejectLine(f.Name, line, metrics[i].title, fmt.Sprintf("%.40q is no number", text), "download it again as CSV")
 					return
 				}
 				metrics[i].points = append(metrics[i].points, point{line, moment.UnixMilli(), value})
@@ -213,9 +214,9 @@ func timeIn(text string, forms []string) (moment time.Time, ok bool) {
 // takeCloudWatch adds a metric.
 func (b *builder) takeCloudWatch(file string, p periodic) {
 	b.header.Source = "CloudWatch"
-	all := strings.Join(p.labels, " ")
+	labels := strings.Join(p.labels, " ")
 	name := ""
-	for _, word := range metricWord.FindAllString(all, -1) {
+	for _, word := range metricWord.FindAllString(labels, -1) {
 		if cloudWatchMetrics[word].metric != "" {
 			name = word
 			break
@@ -229,9 +230,9 @@ func (b *builder) takeCloudWatch(file string, p periodic) {
 		b.ignored[fmt.Sprintf("%.60s", strings.Join(p.labels, " "))]++
 		return
 	}
-	if instance := instanceWord.FindString(all); instance != "" || b.header.Host.Name == "" {
+	if instance := instanceWord.FindString(labels); instance != "" || b.header.Host.Name == "" {
 		if host := b.header.Host.Name; instance != "" && host != "" && host != "CloudWatch" && host != instance {
-			b.rejectLine(file, p.line, p.what, fmt.Sprintf("it is of instance %s, and others are of %s", instance, host),
+			b.rejectLine(file, p.line, p.title, fmt.Sprintf("it is of instance %s, and others are of %s", instance, host),
 				"import each instance into a recording of its own")
 			return
 		}
@@ -241,12 +242,12 @@ func (b *builder) takeCloudWatch(file string, p periodic) {
 		}
 	}
 	if wanted := map[bool]string{false: "Sum", true: "Average"}[m.mean]; p.stat != "" && !strings.EqualFold(p.stat, wanted) {
-		b.rejectLine(file, p.line, p.what, fmt.Sprintf("its statistic is %.40q", p.stat), "export "+name+" as "+wanted)
+		b.rejectLine(file, p.line, p.title, fmt.Sprintf("its statistic is %.40q", p.stat), "export "+name+" as "+wanted)
 		return
 	}
 	drive := m.drive
 	if drive == "" {
-		drive = volumeWord.FindString(all)
+		drive = volumeWord.FindString(labels)
 	}
 	if drive == "" {
 		drive = "volume" // a label of one volume does not name it
@@ -266,7 +267,7 @@ func (b *builder) takeCloudWatch(file string, p periodic) {
 	b.ranks[c] = m.rank
 	source := c.key.Name + " " + name
 	if line, twice := b.metricLines[source]; twice {
-		b.rejectLine(file, p.line, p.what, fmt.Sprintf("%s of %s is in line %d too", name, drive, line),
+		b.rejectLine(file, p.line, p.title, fmt.Sprintf("%s of %s is in line %d too", name, drive, line),
 			"keep one of them, and labels that name the volume: '${PROP('Dim.VolumeId')} ${PROP('MetricName')}'")
 		return
 	}
@@ -281,7 +282,7 @@ func (b *builder) takeCloudWatch(file string, p periodic) {
 			b.noAmount++
 			continue
 		case m.counts && v != math.Trunc(v):
-			b.rejectLine(file, point.line, p.what, fmt.Sprintf("%s is %g: a sum of operations has no fraction", name, v),
+			b.rejectLine(file, point.line, p.title, fmt.Sprintf("%s is %g: a sum of operations has no fraction", name, v),
 				"export the statistic Sum")
 			return
 		case m.mean:
@@ -312,7 +313,7 @@ func (b *builder) periodOf(file string, p *periodic) (period int64, ok bool) {
 	}
 	p.points = kept
 	if b.values += len(kept); b.values > mostCells {
-		b.rejectLine(file, p.line, p.what, fmt.Sprintf("the files have more than %d values", mostCells), "import a part of the time")
+		b.rejectLine(file, p.line, p.title, fmt.Sprintf("the files have more than %d values", mostCells), "import a part of the time")
 		return 0, false
 	}
 	for i := 1; i < len(kept); i++ {
@@ -336,20 +337,20 @@ func (b *builder) periodOf(file string, p *periodic) (period int64, ok bool) {
 			run++
 		}
 		if step != period && run >= sameSteps {
-			b.rejectLine(file, kept[i].line, p.what, fmt.Sprintf("its periods are %d s, and %d s here: sums of both cannot be "+
+			b.rejectLine(file, kept[i].line, p.title, fmt.Sprintf("its periods are %d s, and %d s here: sums of both cannot be "+
 				"compared", period/1000, step/1000), "export a time with one period, or with --period of the longest")
 			return 0, false
 		}
 	}
 	switch {
 	case period > longestInterval*1000:
-		b.rejectLine(file, p.line, p.what, fmt.Sprintf("its period is %d s: intervals have up to an hour", period/1000),
+		b.rejectLine(file, p.line, p.title, fmt.Sprintf("its period is %d s: intervals have up to an hour", period/1000),
 			"export a shorter period")
 		return 0, false
 	case b.period == 0:
 		b.period, b.periodLine = period, p.line
 	case b.period != period:
-		b.rejectLine(file, p.line, p.what, fmt.Sprintf("its period is %d s, and that of line %d is %d s", period/1000,
+		b.rejectLine(file, p.line, p.title, fmt.Sprintf("its period is %d s, and that of line %d is %d s", period/1000,
 			b.periodLine, b.period/1000), "export all metrics with one period")
 		return 0, false
 	}
