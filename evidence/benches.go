@@ -114,8 +114,9 @@ var benches = []bench{
 		setup: "build", pkg: "./internal/result/hist", benchmark: "MergeBins|Percentile", tests: matchesNone},
 	{name: "store", purpose: "opening a run, and listing many: their time",
 		setup: "build", pkg: "./internal/result/store", benchmark: "List|Open", tests: matchesNone},
-	{name: "growth", purpose: "runs of 10,000 trials, directories of 1,000 runs, recordings of a day: time, memory, exponents",
-		setup: "build", built: true, run: growth.Run},
+	{name: "growth",
+		purpose: "runs of 10,000 trials, directories of 1,000 runs, recordings of a day: time, memory, exponents",
+		setup:   "build", built: true, run: growth.Run},
 	{name: "report", purpose: "the report of a run of 200 trials in Chromium: its time and size",
 		setup: "test", pkg: "./internal/report", benchmark: "BrowserOpensReport", times: "9x", tests: matchesNone},
 

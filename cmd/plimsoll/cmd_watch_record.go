@@ -181,7 +181,8 @@ func (f *watchFlags) printService(a *app) error {
 	}
 	for _, d := range f.databases {
 		if strings.ContainsFunc(d, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }) {
-			return &exitError{exitUsage, errors.New("--database: a unit of systemd takes no quotes, no backslash and no line ends")}
+			return &exitError{exitUsage,
+				errors.New("--database: a unit of systemd takes no quotes, no backslash and no line ends")}
 		}
 		options += " --database " + quoted(d)
 	}

@@ -65,9 +65,9 @@ func (a *Answer) stretch() time.Duration {
 	return time.Duration(max(n, 1) * interval * float64(time.Second))
 }
 
-// overTime returns the median and the 99th percentile of each stretch, in percent of the capacity, and the middle of the
-// stretch since the first interval. They are NaN where nothing was recorded. A stretch without an interval is left out if
-// no interval is missing: the one that belongs there came a little early or late.
+// overTime returns the median and the 99th percentile of each stretch, in percent of the capacity, and the middle of
+// the stretch since the first interval. They are NaN where nothing was recorded. A stretch without an interval is left
+// out if no interval is missing: the one that belongs there came a little early or late.
 func (u *Use) overTime(times []time.Time, stretch time.Duration, interval float64) (
 	along []time.Duration, middle, top []float64,
 ) {

@@ -163,8 +163,8 @@ func (w *MemoryWorth) judge(copies [][]memoryPoint, seed uint64) {
 	w.ReadsLow, w.ReadsHigh = drawn[int(0.025*float64(len(drawn)))], drawn[int(0.975*float64(len(drawn)-1))]
 }
 
-// readsPerGiB returns how many reads per second a GiB less costs, by least squares over memory and processor time. ok is
-// false if these changed together.
+// readsPerGiB returns how many reads per second a GiB less costs, by least squares over memory and processor time. ok
+// is false if these changed together.
 func readsPerGiB(points []memoryPoint) (reads float64, ok bool) {
 	n := float64(len(points))
 	var memory, cpu, rate float64
@@ -186,7 +186,8 @@ func readsPerGiB(points []memoryPoint) (reads float64, ok bool) {
 
 // memoryTable lists what memory is worth.
 func (a *Answer) memoryTable() section.Table {
-	t := section.Table{Caption: "reads per second that a GiB less costs an instance, at equal processor time; 95% intervals",
+	t := section.Table{
+		Caption: "reads per second that a GiB less costs an instance, at equal processor time; 95% intervals",
 		Columns: []section.Column{{Head: "container", Text: true}, {Head: "memory", Text: true}, {Head: "reads/s per GiB"},
 			{Head: "95% interval", Text: true}, {Head: "pages read again/s", Drop: 1}}}
 	for _, w := range a.Memory {
@@ -199,7 +200,8 @@ func (a *Answer) memoryTable() section.Table {
 		if w.Refaults != nil {
 			again = section.Number.Cell(*w.Refaults)
 		}
-		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{section.Text(printable.Line(w.Service)), section.Bytes.Between(w.Low, w.High),
+		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{section.Text(printable.Line(w.Service)),
+			section.Bytes.Between(w.Low, w.High),
 			value, interval, again}})
 	}
 	return t

@@ -11,7 +11,8 @@ import (
 
 // withServer adds to each second of a host what the server of its container did: ten operations for each of its
 // requests, at 2 ms each, and nothing in the seconds of gaps.
-func withServer(t *testing.T, h simulatedHost, seconds int, name string, unknown func(second int) bool) *recording.Recording {
+func withServer(t *testing.T, h simulatedHost, seconds int, name string,
+	unknown func(second int) bool) *recording.Recording {
 	t.Helper()
 	r := recording.New(recording.Header{Host: recording.Host{Name: "simulated", CPUs: 64, MemoryBytes: 1 << 40},
 		Interval: 1})

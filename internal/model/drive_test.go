@@ -220,7 +220,8 @@ func TestSharesOfDrives(t *testing.T) {
 	near("a quarter on one", solve(split(0, Share{0, 0.75, 1, none}, Share{1, 0.25, 0, none})).Rate, 1e4/0.75, 0.05)
 	whole, one := solve(split(0, Share{0, 1, 1, none}, Share{1, 0, 0, none})), solve(Placed{Class: 0, Drive: 0, Count: 8})
 	near("all on one", whole.Rate, one.Rate, 1e-9)
-	near("half of its I/O elsewhere", solve(Placed{Class: 0, Count: 8, Shares: []Share{{0, 0.5, 0.5, none}}}).Rate, 2e4, 0.05)
+	near("half of its I/O elsewhere", solve(Placed{Class: 0, Count: 8, Shares: []Share{{0, 0.5, 0.5, none}}}).Rate, 2e4,
+		0.05)
 
 	// A WAL takes of its drive what its share of writes is, and leaves the reads of the other alone.
 	readers := Placed{Class: 0, Drive: 0, Count: 2}

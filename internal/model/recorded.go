@@ -27,7 +27,7 @@ type Recorded struct {
 // Basis is what a class was recorded as.
 type Basis struct {
 	Host   string `json:"host"`
-	IOs    bool   `json:"ios"`    // an operation is a read or a write of a drive: operations of the workload were not counted
+	IOs    bool   `json:"ios"`    // an operation is a read or a write of a drive: those of the workload were not counted
 	Levels string `json:"levels"` // "1, 2 and 3 instances"
 	// Seconds is how long the intervals of all levels were.
 	Seconds Number `json:"seconds"`
@@ -74,12 +74,13 @@ const (
 	longestStretch   = 600.0 // seconds
 	fewestInStretch  = 5     // intervals
 	stretchesAtLevel = 12    // at most, of a level that is shorter than so many of the longest
-	settling         = 60.0  // seconds after the number of instances changed that are left out, up to a quarter of the level
-	rateLevels       = 3     // of a service with few numbers of instances, each with a third of the stretches
-	leastRateSpread  = 1.25  // of the highest of these levels over the lowest
-	leastShare       = 0.01  // of the host's I/Os: what does less is no class
-	constantClients  = 64    // of each instance, if demand is taken as constant
-	mostClients      = 1024
+	// seconds after the number of instances changed that are left out, up to a quarter of the level
+	settling        = 60.0
+	rateLevels      = 3    // of a service with few numbers of instances, each with a third of the stretches
+	leastRateSpread = 1.25 // of the highest of these levels over the lowest
+	leastShare      = 0.01 // of the host's I/Os: what does less is no class
+	constantClients = 64   // of each instance, if demand is taken as constant
+	mostClients     = 1024
 )
 
 // stretch is what a service did in intervals with one number of instances.
@@ -100,8 +101,8 @@ type stretch struct {
 
 func (s *stretch) each() float64 { return s.operations / s.seconds / float64(s.instances) }
 
-// observeRecorded returns the classes of recordings with their points, and why services were left out. Recordings of one
-// host are as one.
+// observeRecorded returns the classes of recordings with their points, and why services were left out. Recordings of
+// one host are as one.
 func observeRecorded(all []Recorded) (observed []Observed, bases map[Class]*Basis, left []string) {
 	bases = map[Class]*Basis{}
 	type key struct{ host, service string }
@@ -226,7 +227,8 @@ func (s *recordedService) look() (why string) {
 	}
 	s.findDrive()
 	for _, c := range r.OfKind(recording.OfServer) {
-		if c.Thing.Name == s.name && slices.ContainsFunc(c.Values(recording.Operations), func(v float32) bool { return v > 0 }) {
+		if c.Thing.Name == s.name && slices.ContainsFunc(c.Values(recording.Operations),
+			func(v float32) bool { return v > 0 }) {
 			s.servers = append(s.servers, c)
 		}
 	}
@@ -329,7 +331,8 @@ func (s *recordedService) stretches() (all []stretch) {
 				skipped += r.Seconds[first]
 				first++
 			}
-			all = append(all, s.cut(first, to, instances[from], min(longestStretch, atLevel[instances[from]]/stretchesAtLevel))...)
+			all = append(all, s.cut(first, to, instances[from], min(longestStretch,
+				atLevel[instances[from]]/stretchesAtLevel))...)
 		}
 		from = to
 	}

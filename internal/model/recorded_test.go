@@ -275,11 +275,13 @@ func askRecorded(m *Model, n int) Ask {
 func TestRecordedDriveIsKnownUpToWhatWasSeen(t *testing.T) {
 	m := fitRecorded(t, steadyHost().record(240, rand.New(rand.NewPCG(1, 1))))
 	a, err := m.Predict(askRecorded(m, 3))
-	if err != nil || len(a.Recorded) != 1 || !strings.Contains(a.Recorded[0], "I/Os, not operations, of simulated as it ran") {
+	if err != nil || len(a.Recorded) != 1 || !strings.Contains(a.Recorded[0],
+		"I/Os, not operations, of simulated as it ran") {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	_, err = m.Predict(askRecorded(m, 12))
-	if err == nil || !strings.Contains(err.Error(), "never saw more than") || !strings.Contains(err.Error(), "run devices") {
+	if err == nil || !strings.Contains(err.Error(), "never saw more than") || !strings.Contains(err.Error(),
+		"run devices") {
 		t.Errorf("12 instances: %v", err)
 	}
 	c, err := m.PredictOver(askRecorded(m, 1), Over{Factor: "n", Values: []float64{1, 2, 3, 12}}, 0)
@@ -330,7 +332,8 @@ func TestRatesAreLevels(t *testing.T) {
 	h.drift = 0.5
 	m := fitRecorded(t, h.record(1200, random))
 	f := &m.Classes[0]
-	if len(f.Points) != 3 || f.Basis.Levels != "2 instances, each at three rates" || !(f.Points[0].Rate() > f.Points[2].Rate()) {
+	if len(f.Points) != 3 || f.Basis.Levels != "2 instances, each at three rates" ||
+		!(f.Points[0].Rate() > f.Points[2].Rate()) {
 		t.Fatalf("%+v, %+v", f.Points, f.Basis)
 	}
 	a, err := m.Predict(askRecorded(m, 2))
@@ -347,8 +350,10 @@ func TestRecordingsThatCannotBeFitted(t *testing.T) {
 		of     func() *recording.Recording
 		reason string
 	}{
-		"short":     {func() *recording.Recording { return h.record(3, random()) }, "did nothing for as long as a level takes"},
-		"uncounted": {func() *recording.Recording { r := h.record(60, random()); r.Header.UsesUnknown = true; return r }, "--follow"},
+		"short": {func() *recording.Recording { return h.record(3, random()) },
+			"did nothing for as long as a level takes"},
+		"uncounted": {func() *recording.Recording { r := h.record(60, random()); r.Header.UsesUnknown = true; return r },
+			"--follow"},
 		"empty": {func() *recording.Recording {
 			return recording.New(recording.Header{Host: recording.Host{Name: "h"}, Interval: 1})
 		}, "has no container"},
@@ -427,7 +432,8 @@ func TestOperationsOfServersAreTaken(t *testing.T) {
 					values = append(values, float64(c.Values(m)[i]))
 				}
 				row.Amounts = append(row.Amounts, recording.Amounts{Thing: c.Thing, Values: values})
-				if ios := c.Values(recording.Reads); c.Thing.Kind == recording.OfUse && ios[i] == ios[i] && c.Thing.Copy <= servers {
+				if ios := c.Values(recording.Reads); c.Thing.Kind == recording.OfUse && ios[i] == ios[i] &&
+					c.Thing.Copy <= servers {
 					operations := 4 * float64(ios[i])
 					row.Amounts = append(row.Amounts, recording.Amounts{
 						Thing:  recording.Thing{Kind: recording.OfServer, Name: c.Thing.Name, Copy: c.Thing.Copy},

@@ -220,7 +220,8 @@ func (m *Model) instancesOf(host *HostKind, at int, p Placed) instances {
 	f := &m.Classes[p.Class]
 	clients, think := f.load()
 	holds := f.memory()
-	return instances{params: &f.Params, host: host, at: at, drive: p.Drive, shares: p.Shares, stood: m.stood(f), own: p.Own,
+	return instances{params: &f.Params, host: host, at: at, drive: p.Drive, shares: p.Shares, stood: m.stood(f),
+		own:   p.Own,
 		count: float64(p.Count), clients: float64(clients), think: max(think, p.Think), fixed: holds.fixed, held: holds.most}
 }
 

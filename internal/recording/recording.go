@@ -109,7 +109,7 @@ type Thing struct {
 	Name string `json:"name,omitempty"`
 	// Copy numbers what runs under one name at the same time, from 1. A copy that ends leaves its number to the next.
 	Copy    int     `json:"copy,omitempty"`
-	Manager string  `json:"manager,omitempty"` // what Name is known by: compose, kubernetes, systemd, docker; or what a server is
+	Manager string  `json:"manager,omitempty"` // what knows Name: compose, kubernetes, systemd, docker; or the kind of a server
 	Drive   string  `json:"drive,omitempty"`   // of a use
 	Limits  []Limit `json:"limits,omitempty"`
 	// IOUnknown reports whether reads and writes of the container were not counted.

@@ -67,13 +67,16 @@ func upAndDown(state, count, text string) error {
 	}
 	ctx := context.Background()
 	e := &Env{
-		Journal: j, RunID: "crash", Work: journal.WorkDir(j.State(), "crash"), Scratch: filepath.Join(journal.WorkDir(j.State(), "crash"), "scratch"),
+		Journal: j, RunID: "crash", Work: journal.WorkDir(j.State(), "crash"),
+		Scratch:  filepath.Join(journal.WorkDir(j.State(), "crash"), "scratch"),
 		Programs: []string{"true"}, Host: hostinfo.New(),
 	}
 	for _, d := range hosttest.Spare(0) {
 		e.Allow = append(e.Allow, Permission{Device: d})
 	}
-	if _, err := j.Do(ctx, &journal.Dir{Path: e.Work}, func(string) error { return os.MkdirAll(e.Scratch, 0o755) }); err != nil {
+	if _, err := j.Do(ctx, &journal.Dir{Path: e.Work}, func(string) error {
+		return os.MkdirAll(e.Scratch, 0o755)
+	}); err != nil {
 		return err
 	}
 	base, err := e.Up(ctx, "s", l)

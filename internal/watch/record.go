@@ -92,7 +92,7 @@ func newRecorder(w *Watcher, interval time.Duration) (*Recorder, error) {
 		}
 	}
 	r.host = observe.OpenMeter(observe.Subject{Host: true}, o.Roots)
-	r.servers = openServers(o, interval)
+	r.servers = openServers(o)
 	r.last = time.Now()
 	return r, nil
 }

@@ -44,7 +44,7 @@ type server struct {
 }
 
 // openServers begins to ask servers. Servers of one container are copies of it, in their order.
-func openServers(o Options, interval time.Duration) (servers []*server) {
+func openServers(o Options) (servers []*server) {
 	copies := map[string]int{}
 	for _, opened := range o.Servers {
 		copies[opened.Container]++
@@ -151,7 +151,7 @@ func served(servers []*server, interval time.Duration, seconds float64) (amounts
 	}
 	patience := time.NewTimer(min(interval/4, mostPatience))
 	defer patience.Stop()
-	expired := (<-chan time.Time)(patience.C)
+	expired := patience.C
 	for i, s := range servers {
 		got := s.take(expired)
 		if got == nil {

@@ -38,7 +38,8 @@ type Options struct {
 	Sockets []string // of engines with the Docker API; nil for where Docker and podman usually listen
 	// NoLatency leaves out following block requests, which costs each of them some processor time.
 	NoLatency bool
-	// Servers are asked for their counters by a Recorder. Warn is told of servers that go away and come back; concurrently.
+	// Servers are asked for their counters by a Recorder. Warn is told of servers that go away and come back;
+	// concurrently.
 	Servers []Server
 	Warn    func(text string)
 

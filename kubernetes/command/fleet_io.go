@@ -17,7 +17,8 @@ import (
 
 // publishIO writes what nodes of a kind have of the extended resource for I/O into their status, and returns how many
 // have it. Nodes that cannot be written do not keep it from others.
-func publishIO(ctx context.Context, client kubernetes.Interface, k *iofit.Kind, nodes []corev1.Node) (n int, err error) {
+func publishIO(ctx context.Context, client kubernetes.Interface, k *iofit.Kind, nodes []corev1.Node) (n int,
+	err error) {
 	has := map[string]any{string(iofit.IOResource): resource.NewQuantity(k.IO(), resource.DecimalSI)}
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"capacity": has, "allocatable": has}})
 	if err != nil {

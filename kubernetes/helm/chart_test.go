@@ -287,7 +287,8 @@ extender: {enabled: true}
 	for text, in := range map[string]any{
 		"percentageOfNodesToScore: 5": config, "namespace: models-of-all": config,
 		"--v=2 --logging-format=json": at(pod, "containers", 0, "command"),
-		"--namespace=models-of-all":   at(all["DaemonSet io/extender"], "spec", "template", "spec", "containers", 0, "command"),
+		"--namespace=models-of-all": at(all["DaemonSet io/extender"], "spec", "template", "spec", "containers", 0,
+			"command"),
 	} {
 		if !strings.Contains(fmt.Sprint(in), text) {
 			t.Errorf("%q is not in %v", text, in)
@@ -440,7 +441,8 @@ func TestWrongValues(t *testing.T) {
 	}
 	const none = "refused"
 	for version, suffix := range map[string]string{
-		"v1.34.9": none, "v1.35.0-eks-1": "", "v1.35.4": "", "v1.36.1": "-k1.36", "v1.37.0-gke.1": "-k1.37", "v1.37.2": "-k1.37",
+		"v1.34.9": none, "v1.35.0-eks-1": "", "v1.35.4": "", "v1.36.1": "-k1.36", "v1.37.0-gke.1": "-k1.37",
+		"v1.37.2":        "-k1.37",
 		"v1.38.0-beta.0": "-k1.37", "v1.39.0": none,
 	} {
 		all, _, err := render(t, version, "{}")

@@ -323,8 +323,8 @@ func unreadDrives(err error) error {
 	return fmt.Errorf("annotation %s of the node does not count: %s", DrivesAnnotation, string(text))
 }
 
-// reading is what the demand of a pod with volumes may be on a node: one demand, or one for each way in which claims that
-// are not bound may stand on its drives. It is none if the volumes are on none of the node's drives.
+// reading is what the demand of a pod with volumes may be on a node: one demand, or one for each way in which claims
+// that are not bound may stand on its drives. It is none if the volumes are on none of the node's drives.
 type reading struct {
 	placed  []*Demand
 	note    string // what is not known of the drives, or does not count; "" for nothing

@@ -10,8 +10,8 @@ import (
 	"plimsoll/internal/model"
 )
 
-// IOResource is the extended resource by which quotas and autoscalers see I/O, which IOFit does not need: thousandths of
-// a drive. It is coarse: no pod is placed by it that IOFit would refuse.
+// IOResource is the extended resource by which quotas and autoscalers see I/O, which IOFit does not need: thousandths
+// of a drive. It is coarse: no pod is placed by it that IOFit would refuse.
 const IOResource corev1.ResourceName = Prefix + "io"
 
 // ioOfDrive is how much a node has of IOResource for each of its drives.

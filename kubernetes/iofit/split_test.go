@@ -55,7 +55,8 @@ func TestSplitOverDrives(t *testing.T) {
 	} {
 		d, volumes := splitDemand(t, claims, c.split, c.claims, "drive", c.drive)
 		at := k.demandsOn(node, d, volumes, false)
-		if len(at.placed) != 1 || at.unknown != "" || !strings.Contains(at.note, c.note) || (at.note == "") != (c.note == "") {
+		if len(at.placed) != 1 || at.unknown != "" || !strings.Contains(at.note, c.note) ||
+			(at.note == "") != (c.note == "") {
 			t.Fatalf("%q: %+v", c.split, at)
 		}
 		got := at.placed[0].Drive
@@ -209,7 +210,7 @@ func TestWrongSplits(t *testing.T) {
 		"wal: 30%, data: 80%":                     "the shares of writes are 110% together",
 		"wal: {writes: 50%}, data: {writes: 50%}": "the shares of reads are 0% together",
 		"wal: 30%, wal: 70%":                      "wal more than once",
-		"wal: 30%, dat: 70%":                      `no volume "dat" that may be on a drive, and has wal and data (did you mean `,
+		"wal: 30%, dat: 70%":                      `no volume "dat" that may be on a drive, and has wal and data (did you`,
 		"wal: 30%, settings: 70%":                 `no volume "settings"`,
 		"wal: 30%, shm: 70%":                      `no volume "shm"`,
 		"wal: -10%, data: 110%":                   "from 0% to 100%",

@@ -196,7 +196,8 @@ func attributesOf(ctx context.Context, client kubernetes.Interface, told func())
 	const version, resource = "storage.k8s.io/v1", "volumeattributesclasses"
 	log := klog.FromContext(ctx)
 	served, err := client.Discovery().ServerResourcesForGroupVersion(version)
-	if err != nil || !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == resource }) {
+	if err != nil || !slices.ContainsFunc(served.APIResources,
+		func(r metav1.APIResource) bool { return r.Name == resource }) {
 		log.Info("No VolumeAttributesClass limits a claim: the API server has none", "version", version, "error", err)
 		return nil
 	}
@@ -495,7 +496,8 @@ func (p *IOFit) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment,
 }
 
 // EventsToRegister returns the events that may make room: a pod goes, asks for less or says something else, a claim is
-// bound to another drive than it counted on, or has other attributes, a node comes, is of another kind, has more, or says what is on its drives.
+// bound to another drive than it counted on, or has other attributes, a node comes, is of another kind, has more, or
+// says what is on its drives.
 func (*IOFit) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete | fwk.Update}, QueueingHintFn: queue},

@@ -16,8 +16,8 @@ import (
 	"plimsoll/kubernetes/kubetest"
 )
 
-// The shipped program, with the shipped configuration, its rights and its leader election, places pods by IOFit. It may be
-// compiled with another minor version of Kubernetes than this API server.
+// The shipped program, with the shipped configuration, its rights and its leader election, places pods by IOFit. It may
+// be compiled with another minor version of Kubernetes than this API server.
 func TestSkew(t *testing.T) {
 	program := os.Getenv("PLIMSOLL_KUBE_PROGRAM")
 	if program == "" {
@@ -46,7 +46,8 @@ func TestSkew(t *testing.T) {
 	m, err := c.CoreV1().ConfigMaps(iofit.Namespace).Get(t.Context(), "scheduler-config", metav1.GetOptions{})
 	c.must(err)
 	config := filepath.Join(dir, "scheduler.yaml")
-	c.must(os.WriteFile(config, []byte(m.Data["scheduler.yaml"]+"clientConnection: {kubeconfig: "+kubeconfig+"}\n"), 0o600))
+	c.must(os.WriteFile(config, []byte(m.Data["scheduler.yaml"]+"clientConnection: {kubeconfig: "+kubeconfig+"}\n"),
+		0o600))
 	log, err := os.Create(filepath.Join(dir, "log"))
 	c.must(err)
 	defer log.Close()

@@ -63,7 +63,7 @@ func main() {
 	flag.StringVar(&r.maintainer, "maintainer", "", "who answers for the packages: `NAME <ADDRESS>`")
 	flag.StringVar(&r.only, "only", "", "make nothing but the `image`, or archives and packages of one "+
 		"PROGRAM/ARCHITECTURE: plimsoll/amd64")
-	flag.StringVar(&r.minor, "minor", "", "with --only image: the `version` of Kubernetes, one with a kubernetes/go-VERSION.mod")
+	flag.StringVar(&r.minor, "minor", "", "with --only image: the `version` of Kubernetes, of a kubernetes/go-VERSION.mod")
 	flag.StringVar(&r.out, "out", "bin/release", "`directory` to write, which is made anew")
 	flag.Parse()
 	seconds, err := strconv.ParseInt(date, 10, 64)

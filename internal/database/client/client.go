@@ -143,15 +143,15 @@ func (c Config) guarded(do func(c Config, g *guard) error) (err error) {
 	}
 	g := newGuard(c.At, c.Options)
 	return g.hide(func() (err error) {
-		defer unpanic(&err)
+		defer func() { unpanic(recover(), &err) }()
 		return do(c, g)
 	}())
 }
 
-// unpanic, which is deferred, turns a panic into an error. Drivers panic on answers of hostile servers: go-sql-driver
-// does on packets that are too short.
-func unpanic(err *error) {
-	if p := recover(); p != nil {
+// unpanic turns what a deferred function recovered into an error. Drivers panic on answers of hostile servers:
+// go-sql-driver does on packets that are too short.
+func unpanic(p any, err *error) {
+	if p != nil {
 		*err = fmt.Errorf("%w: the server's answer makes no sense: %v", ErrClosed, p)
 	}
 }

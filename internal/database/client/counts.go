@@ -77,7 +77,7 @@ func (b *boundedCounter) Counts(ctx context.Context) (counts database.Counts, er
 
 // counts fills counts. A panic of the driver is an error.
 func (b *boundedCounter) counts(ctx context.Context, counts *database.Counts) (err error) {
-	defer unpanic(&err)
+	defer func() { unpanic(recover(), &err) }()
 	*counts, err = b.Counter.Counts(ctx)
 	return err
 }

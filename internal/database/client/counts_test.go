@@ -161,8 +161,10 @@ func TestCountsOfMongodb(t *testing.T) {
 		want   database.Counts
 		wrong  string
 	}{
-		"MongoDB":     {latencies(int64(20), int64(10)), database.Counts{Era: "7", Operations: 30, Timed: 30, Microseconds: 10000}, ""},
-		"numbers":     {latencies(int32(20), 10.0), database.Counts{Era: "7", Operations: 30, Timed: 30, Microseconds: 10000}, ""},
+		"MongoDB": {latencies(int64(20), int64(10)), database.Counts{Era: "7", Operations: 30, Timed: 30,
+			Microseconds: 10000}, ""},
+		"numbers": {latencies(int32(20), 10.0), database.Counts{Era: "7", Operations: 30, Timed: 30, Microseconds: 10000},
+			""},
 		"commands":    {commands, database.Counts{Era: "0", Operations: 5}, ""},
 		"negative":    {latencies(int64(-20), "x"), database.Counts{}, "counts no operations"},
 		"another":     {bson.D{{Key: "pid", Value: "x"}}, database.Counts{}, "MongoDB 3.4"},

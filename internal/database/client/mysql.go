@@ -28,7 +28,7 @@ type mysqlClient struct {
 // mysqlConnect connects to a server, to a database there or to none. Each connection of the driver is made here, also
 // those that database/sql makes in its goroutines, which have no other guard against panics.
 func mysqlConnect(ctx context.Context, c Config, in string) (conn driver.Conn, err error) {
-	defer unpanic(&err)
+	defer func() { unpanic(recover(), &err) }()
 	config := mysql.NewConfig()
 	config.User, config.Net, config.Addr = database.MysqlUser, "unix", c.At.String()
 	config.DialFunc = c.budget.bound(reach{c.At}.DialContext)

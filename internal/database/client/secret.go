@@ -148,7 +148,7 @@ func (c *guarded) do(operation func() error) (err error) {
 	}
 	c.broken = ErrClosed // unless the operation returns
 	defer func() { err = c.guard.hide(err) }()
-	defer unpanic(&err)
+	defer func() { unpanic(recover(), &err) }()
 	err = operation()
 	c.broken = nil
 	return err

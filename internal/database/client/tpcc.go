@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+
 	"github.com/pingcap/go-tpc/tpcc"
 
 	"plimsoll/internal/database"
@@ -267,7 +268,7 @@ func loadTPCC(ctx context.Context, d dialect, warehouses int) error {
 	for i := range threads {
 		go func() {
 			ends <- end{i, func() (err error) {
-				defer unpanic(&err)
+				defer func() { unpanic(recover(), &err) }()
 				state := work.InitThread(ctx, i)
 				defer work.CleanupThread(state, i)
 				return work.Prepare(state, i)

@@ -101,7 +101,8 @@ func (b *builder) cloudWatchJSON(f File) {
 		NextToken string            `json:"NextToken"`
 	}
 	if err := json.Unmarshal(f.Text, &answer); err != nil {
-		b.reject(f.Name, "the answer of get-metric-data was not read", err.Error(), "save its output as it is, with --output json")
+		b.reject(f.Name, "the answer of get-metric-data was not read", err.Error(),
+			"save its output as it is, with --output json")
 		return
 	}
 	if answer.NextToken != "" {
@@ -141,7 +142,8 @@ func (b *builder) cloudWatchJSON(f File) {
 		for k, text := range result.Timestamps {
 			moment, err := time.Parse(time.RFC3339, text)
 			if err != nil {
-				b.rejectLine(f.Name, line, p.title, fmt.Sprintf("%.40q is no time", text), "write times of ISO 8601 with their zone")
+				b.rejectLine(f.Name, line, p.title, fmt.Sprintf("%.40q is no time", text),
+					"write times of ISO 8601 with their zone")
 				break
 			}
 			p.points = append(p.points, point{line, moment.UnixMilli(), result.Values[k]})
@@ -154,7 +156,8 @@ func (b *builder) cloudWatchJSON(f File) {
 var consoleTimes = []string{"2006/01/02 15:04:05", time.RFC3339, "2006-01-02T15:04:05.000Z", "2006-01-02 15:04:05",
 	"2006-01-02T15:04:05", "01/02/2006 15:04:05"}
 
-// cloudWatchTable reads a table of the console: rows of a key and a text for each metric, then rows of a time and values.
+// cloudWatchTable reads a table of the console: rows of a key and a text for each metric, then rows of a time and
+// values.
 func (b *builder) cloudWatchTable(f File) {
 	rows := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(f.Text, []byte("\ufeff"))))
 	rows.FieldsPerRecord, rows.ReuseRecord = -1, true
@@ -241,7 +244,8 @@ func (b *builder) takeCloudWatch(file string, p periodic) {
 			b.header.Host.Name = instance
 		}
 	}
-	if wanted := map[bool]string{false: "Sum", true: "Average"}[m.mean]; p.stat != "" && !strings.EqualFold(p.stat, wanted) {
+	if wanted := map[bool]string{false: "Sum", true: "Average"}[m.mean]; p.stat != "" && !strings.EqualFold(p.stat,
+		wanted) {
 		b.rejectLine(file, p.line, p.title, fmt.Sprintf("its statistic is %.40q", p.stat), "export "+name+" as "+wanted)
 		return
 	}
@@ -299,8 +303,8 @@ func (b *builder) takeCloudWatch(file string, p periodic) {
 // sameSteps is how many equal steps in a row are another period, and no gaps.
 const sameSteps = 3
 
-// periodOf sorts the values of a metric, and returns its period in ms, which all metrics of an import share. ok is false
-// if there is none, or several: values were aggregated after some days.
+// periodOf sorts the values of a metric, and returns its period in ms, which all metrics of an import share. ok is
+// false if there is none, or several: values were aggregated after some days.
 func (b *builder) periodOf(file string, p *periodic) (period int64, ok bool) {
 	slices.SortStableFunc(p.points, func(x, y point) int { return int(max(-1, min(1, x.begin-y.begin))) })
 	kept := p.points[:0]
@@ -313,7 +317,8 @@ func (b *builder) periodOf(file string, p *periodic) (period int64, ok bool) {
 	}
 	p.points = kept
 	if b.values += len(kept); b.values > mostCells {
-		b.rejectLine(file, p.line, p.title, fmt.Sprintf("the files have more than %d values", mostCells), "import a part of the time")
+		b.rejectLine(file, p.line, p.title, fmt.Sprintf("the files have more than %d values", mostCells),
+			"import a part of the time")
 		return 0, false
 	}
 	for i := 1; i < len(kept); i++ {

@@ -57,14 +57,16 @@ func TestCloudWatch(t *testing.T) {
 			t.Errorf("%v: %s, want %s", key, got, want)
 		}
 	}
-	if text := strings.Join(notes, "; "); !strings.Contains(text, "CPUUtilization") || !strings.Contains(text, "2 values") {
+	if text := strings.Join(notes, "; "); !strings.Contains(text, "CPUUtilization") || !strings.Contains(text,
+		"2 values") {
 		t.Errorf("notes %q", text)
 	}
 }
 
 // A table of the console has the same in columns.
 func TestCloudWatchTable(t *testing.T) {
-	text := "\ufeffFull label,vol-0123456789abcdef0 VolumeReadOps,vol-0123456789abcdef0 VolumeWriteOps\nStatistic,Sum,Sum\n" +
+	text := "\ufeffFull label,vol-0123456789abcdef0 VolumeReadOps,vol-0123456789abcdef0 VolumeWriteOps\n" +
+		"Statistic,Sum,Sum\n" +
 		"Period,300,300\n2026/03/02 00:00:00,300,\n2026/03/02 00:05:00,600,5\n2026/03/02 00:10:00,900,10\n"
 	r, _ := imported(t, File{"table.csv", []byte(text)})
 	c := r.Find(recording.Key{Kind: recording.OfDrive, Name: "vol-0123456789abcdef0"})

@@ -136,7 +136,8 @@ func TestAttackMemoryLimit(t *testing.T) {
 		theirs: false,
 	} {
 		c := &Setting{Path: path, Value: "1000", Was: "2000", Boot: boot}
-		if err := c.Check(NewScope(t.TempDir(), "run")); possible != (err == nil) || err != nil && !errors.Is(err, ErrForeign) {
+		if err := c.Check(NewScope(t.TempDir(), "run")); possible != (err == nil) || err != nil && !errors.Is(err,
+			ErrForeign) {
 			t.Errorf("%q: %v", path, err)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Setting is one value of a file in sysfs or of a cgroup, such as the I/O scheduler of a device. The old value is read before the
-// change is journalled.
+// Setting is one value of a file in sysfs or of a cgroup, such as the I/O scheduler of a device. The old value is read
+// before the change is journalled.
 type Setting struct {
 	Path  string
 	Value string // the value that the run sets

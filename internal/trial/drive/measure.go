@@ -117,8 +117,8 @@ func (r *Driver) Measure(ctx context.Context, t *result.Trial, m experiment.Mix)
 	return s.Flush()
 }
 
-// commit puts the files of instances on stacks that ask for it into layers of an image. The containers are new then, and
-// get their limits again.
+// commit puts the files of instances on stacks that ask for it into layers of an image. The containers are new then,
+// and get their limits again.
 func (r *Driver) commit(ctx context.Context, s *site.Site, m experiment.Mix, instances site.Together) error {
 	changed := false
 	for _, in := range instances {

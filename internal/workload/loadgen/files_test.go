@@ -207,8 +207,8 @@ func TestFilesThatAreWrong(t *testing.T) {
 	fails(`has "README", which no load made`)
 }
 
-// Each file has one first write. A load of overwrites alone ends then, so that its rate is that of first writes. No bytes
-// are added.
+// Each file has one first write. A load of overwrites alone ends then, so that its rate is that of first writes. No
+// bytes are added.
 func TestFirstWritesOfFiles(t *testing.T) {
 	p := filesPlan(t, func(f *ycsb.Files) { f.Lookups, f.Overwrites, f.Fsync = 0, 1, false })
 	if err := fillFiles(t.Context(), p); err != nil {
