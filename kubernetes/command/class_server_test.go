@@ -31,8 +31,8 @@ func TestProposalOfServer(t *testing.T) {
 		operations uint64
 		want, not  string
 	}{
-		// 600 I/Os a second in the mean, of a class with one I/O for each operation.
-		"alike":  {400, "operations a second, as the server counts them", "the demand is in those of"},
+		// 600 I/Os a second in the mean, of a class with 2.2 I/Os for each operation.
+		"alike":  {180, "operations a second, as the server counts them", "the demand is in those of"},
 		"unlike": {10, "the demand is in those of writes", "as the server counts them"},
 		"idle":   {0, "I/Os a second, at", "as the server counts them"},
 	} {

@@ -33,7 +33,7 @@ func TestSkew(t *testing.T) {
 	}
 	version, err := c.Discovery().ServerVersion()
 	c.must(err)
-	out, err := exec.CommandContext(t.Context(), program, "version").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), program, "--version").CombinedOutput()
 	c.must(err)
 	t.Logf("API server %s, %s", version.GitVersion, out)
 
