@@ -94,10 +94,15 @@ func (c cluster) node(name, kind string) {
 	c.must(err)
 }
 
-// pod creates a pod with annotations, for a node where one is named.
+// pod makes a pod for the default scheduler, of a node or of any.
 func (c cluster) pod(name, node string, annotations ...string) {
+	c.podOf("", name, node, annotations...)
+}
+
+// podOf makes a pod for a scheduler; "" for the default one.
+func (c cluster) podOf(scheduler, name, node string, annotations ...string) {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{}},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "none"}},
+		Spec: corev1.PodSpec{SchedulerName: scheduler, Containers: []corev1.Container{{Name: "c", Image: "none"}},
 			// Nobody says that the nodes are ready.
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}}}
 	if node != "" {

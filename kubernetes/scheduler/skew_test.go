@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,16 +68,17 @@ func TestSkew(t *testing.T) {
 		}
 	})
 
+	const ours = "plimsoll-scheduler"
 	c.model("big", big)
 	c.node("big-1", "big")
 	c.node("big-2", "")
-	c.pod("writer", "", "class", "writes")
+	c.podOf(ours, "writer", "", "class", "writes")
 	c.on("writer")
 	c.event("writer", "Predicted")
-	c.pod("too-much", "", "class", "writes", "least", "1000000/s")
+	c.podOf(ours, "too-much", "", "class", "writes", "least-throughput", "1000000/s")
 	c.event("too-much", "FailedScheduling")
 	lease, err := c.CoordinationV1().Leases(iofit.Namespace).List(t.Context(), metav1.ListOptions{})
-	if err = errors.Join(err); err != nil || len(lease.Items) != 1 || lease.Items[0].Spec.HolderIdentity == nil {
+	if err != nil || len(lease.Items) != 1 || lease.Items[0].Spec.HolderIdentity == nil {
 		t.Errorf("it leads without a lease: %+v, %v", lease, err)
 	}
 }

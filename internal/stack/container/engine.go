@@ -63,8 +63,9 @@ type Engine struct {
 	containerd <-chan struct{} // closed once it ended; dockerd would wait for it forever
 }
 
-// startLimit bounds the start of an engine; on a slow disk with a cold cache it takes a few seconds.
-const startLimit = 90 * time.Second
+// startLimit bounds the start of an engine that neither answers nor ends. It takes a few seconds on a slow disk, and
+// minutes on emulated processors that other programs use.
+const startLimit = 5 * time.Minute
 
 // maxSocket is the longest path of a unix socket (sun_path, with its zero).
 const maxSocket = 107
