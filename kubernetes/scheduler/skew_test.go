@@ -27,7 +27,7 @@ func TestSkew(t *testing.T) {
 		_, err := c.CoreV1().Namespaces().Get(t.Context(), "kube-system", metav1.GetOptions{})
 		return err == nil
 	})
-	for _, folder := range []string{"models", "scheduler", "limits", "policy"} {
+	for _, folder := range []string{"models", "scheduler", "limits"} {
 		c.apply(folder)
 	}
 	version, err := c.Discovery().ServerVersion()
