@@ -7,7 +7,7 @@ import (
 	"plimsoll/internal/database/client"
 )
 
-// countsOf connects to a server's counters, as watch does.
+// countsOf connects to a server's counters, as watch does. The caller closes them.
 func countsOf(t *testing.T, kind string, info database.Client, at database.Address) database.Counter {
 	t.Helper()
 	c, err := client.DialCounter(t.Context(), database.Running{Kind: kind, Address: at, Client: info})
@@ -15,7 +15,6 @@ func countsOf(t *testing.T, kind string, info database.Client, at database.Addre
 		t.Errorf("%s: %v", kind, err)
 		return nil
 	}
-	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
@@ -26,6 +25,7 @@ func countedBy(t *testing.T, kind string, info database.Client, at database.Addr
 	if c == nil {
 		return
 	}
+	defer func() { _ = c.Close() }() // at once: PostgreSQL counts all once no client is connected, for which agrees waits
 	before, err := c.Counts(t.Context())
 	if err != nil {
 		t.Errorf("%s: %v", kind, err)
