@@ -94,7 +94,7 @@ func ParseRunning(text string) (server Running, problems problem.List) {
 
 // Counts is what a server has counted since its counters began.
 type Counts struct {
-	// Era changes when the counters begin again, where the server tells. Counters that go down show it too.
+	// Era changes if the server reports that its counters were reset. Counters that go down are a reset, too.
 	Era string
 	// Operations are transactions (PostgreSQL), statements of clients (MySQL, MariaDB), reads and writes (MongoDB), or
 	// reads, scans and writes of the node's own data (Cassandra).

@@ -135,7 +135,7 @@ func (w *MemoryWorth) judge(copies [][]memoryPoint, seed uint64) {
 	case len(points) < fewestOfMemory:
 		w.Unknown = "it ran for less than " + units.Elapsed(fewestOfMemory*memoryStretch)
 	case !(w.High >= leastMemoryRange*w.Low):
-		w.Unknown = "its memory never changed by more than " + units.Percent(leastMemoryRange-1)
+		w.Unknown = "its memory varied by less than " + units.Percent(leastMemoryRange-1) + " in 90% of its minutes"
 	}
 	if w.Unknown != "" {
 		return

@@ -10,8 +10,8 @@ import (
 )
 
 // LoadLine is how many instances of a class a host would carry: the most that together do
-// as much as any number does, within 10%, and whose p99 is within the limit. Of a recorded class, whose instances do
-// what is asked of them, it is the most of which each does that, within 10%.
+// as much as any number does, within 10%, and whose p99 is within the limit. For a class from
+// a recording, it is the largest number at which each instance still does 90% of its recorded rate.
 type LoadLine struct {
 	Class     string `json:"class"`
 	Instances int    `json:"instances"` // 0 where no number meets the limit

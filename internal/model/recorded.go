@@ -59,7 +59,7 @@ func (b *Basis) Notes() (notes []string) {
 			cmp.Or(b.Drive, "a drive")+". How memory changes their number is not known.")
 	}
 	if b.BesideIOs >= 1 || b.BesideCPUs >= 0.01 {
-		notes = append(notes, fmt.Sprintf("Its host has what others left: they did %s I/Os a second, and used %s.",
+		notes = append(notes, fmt.Sprintf("Beside it, the host did %s I/Os a second in the mean and used %s. The model has the rest.",
 			units.Rate(float64(b.BesideIOs)), units.Digits(float64(b.BesideCPUs))+" CPUs"))
 	}
 	if !b.Answers {
@@ -413,7 +413,7 @@ func (s *recordedService) sum(from, to, instances int) (one stretch, ok bool) {
 	if s.counted {
 		one.operations = one.counted
 		one.latency = one.operationSeconds / one.timed
-		if !(one.latency > 0) { // nobody measured it: what an operation needs, one after the other
+		if !(one.latency > 0) { // not measured: I/Os and processor time of an operation, in sequence
 			one.latency = (ios*each + one.cpu) / one.operations
 		}
 	}
@@ -569,7 +569,7 @@ func clientsOf(all []stretch) (clients int, answers bool) {
 	return best, answers
 }
 
-// hostOfRecorded returns what a service has of its host: what others leave.
+// hostOfRecorded returns the resources of the host that other containers do not use.
 func hostOfRecorded(machine recording.Host, all []stretch, basis *Basis) (h Host) {
 	var seconds, cpu, ios, memory float64
 	for i := range all {
@@ -644,7 +644,7 @@ func (m *Model) recordedDrive(b *Basis) string {
 	return d.Name
 }
 
-// recordedLine is LoadLine of a recorded class: the most instances of which each does what it did, within 10%. Its
+// recordedLine is LoadLine of a recorded class: the largest number at which each does 90% of its recorded rate. Its
 // interval is of demand that is known as far as levels agree, and, if no level shows how demand falls as I/Os take
 // longer, of any number of clients.
 func (m *Model) recordedLine(q question, line LoadLine) (LoadLine, error) {

@@ -38,8 +38,7 @@ type Options struct {
 	Sockets []string // of engines with the Docker API; nil for where Docker and podman usually listen
 	// NoLatency leaves out following block requests, which costs each of them some processor time.
 	NoLatency bool
-	// Servers are asked for their counters by a Recorder. Warn is told of servers that go away and come back;
-	// concurrently.
+	// Servers are those whose counters a Recorder reads. It calls Warn, concurrently, if one goes away or comes back.
 	Servers []Server
 	Warn    func(text string)
 

@@ -343,20 +343,20 @@ func (k *Kind) demandsOn(node *corev1.Node, d *Demand, volumes []Volume, held bo
 		return reading{placed: []*Demand{here}, note: notes}
 	}
 	known, err := k.basesOf(node)
-	at := reading{}
+	placing := reading{}
 	if len(d.Split) > 0 {
-		at = k.splitOn(known, here, volumes)
+		placing = k.splitOn(known, here, volumes)
 	} else {
-		at = k.wholeOn(known, here, volumes)
+		placing = k.wholeOn(known, here, volumes)
 	}
-	if err != nil && len(at.placed) > 0 {
-		at.note = err.Error()
+	if err != nil && len(placing.placed) > 0 {
+		placing.note = err.Error()
 	}
-	if notes != "" && at.note != "" {
+	if notes != "" && placing.note != "" {
 		notes = "; " + notes
 	}
-	at.note += notes
-	return at
+	placing.note += notes
+	return placing
 }
 
 // wholeOn is demandsOn for a pod that does not say how its I/O is split.

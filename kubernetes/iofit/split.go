@@ -68,11 +68,11 @@ func ParseSplit(text string) ([]Part, error) {
 		p := Part{Name: name}
 		subject := "the share of volume " + clip(name)
 		if n.Kind == yaml.MappingNode {
-			of := func(to *float64, what string) func(*yaml.Node) {
+			share := func(to *float64, what string) func(*yaml.Node) {
 				return func(n *yaml.Node) { *to, _ = field.Value(r, n, what+" of volume "+clip(name), shareKind) }
 			}
 			r.Mapping(n, subject, map[string]func(*yaml.Node){
-				"reads": of(&p.Reads, "reads"), "writes": of(&p.Writes, "writes")})
+				"reads": share(&p.Reads, "reads"), "writes": share(&p.Writes, "writes")})
 		} else {
 			p.Reads, _ = field.Value(r, n, subject, shareKind)
 			p.Writes = p.Reads

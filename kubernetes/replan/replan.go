@@ -134,7 +134,7 @@ func schedulerConfig(ctx context.Context, client kubernetes.Interface, namespace
 // attributesOf returns the VolumeAttributesClasses of a cluster; nil where it has none, or whoever plans may not read
 // them.
 func attributesOf(ctx context.Context, client kubernetes.Interface) (storagev1.VolumeAttributesClassLister, error) {
-	all, err := client.StorageV1().VolumeAttributesClasses().List(ctx, metav1.ListOptions{})
+	listed, err := client.StorageV1().VolumeAttributesClasses().List(ctx, metav1.ListOptions{})
 	switch {
 	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
 		return nil, nil
@@ -142,8 +142,8 @@ func attributesOf(ctx context.Context, client kubernetes.Interface) (storagev1.V
 		return nil, fmt.Errorf("read VolumeAttributesClasses: %w", err)
 	}
 	classes := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	for i := range all.Items {
-		if err := classes.Add(&all.Items[i]); err != nil {
+	for i := range listed.Items {
+		if err := classes.Add(&listed.Items[i]); err != nil {
 			return nil, err
 		}
 	}
