@@ -59,7 +59,8 @@ func (b *Basis) Notes() (notes []string) {
 			cmp.Or(b.Drive, "a drive")+". How memory changes their number is not known.")
 	}
 	if b.BesideIOs >= 1 || b.BesideCPUs >= 0.01 {
-		notes = append(notes, fmt.Sprintf("Beside it, the host did %s I/Os a second in the mean and used %s. The model has the rest.",
+		notes = append(notes, fmt.Sprintf(
+			"Beside it, the host did %s I/Os a second in the mean and used %s. The model has the rest.",
 			units.Rate(float64(b.BesideIOs)), units.Digits(float64(b.BesideCPUs))+" CPUs"))
 	}
 	if !b.Answers {
