@@ -35,6 +35,7 @@ type runtime struct {
 	pods    []*api.PodSandbox
 	runs    []*api.Container
 	updates []*api.ContainerUpdate // that plugins asked for when they were told what runs
+	listed  func()                 // called, where it is set, once a plugin has its list
 }
 
 func aRuntime(t *testing.T, name string, pods []*api.PodSandbox, runs ...*api.Container) *runtime {
@@ -45,6 +46,10 @@ func aRuntime(t *testing.T, name string, pods []*api.PodSandbox, runs ...*api.Co
 		defer r.mu.Unlock()
 		updates, err := f(ctx, r.pods, r.runs)
 		r.updates = append(r.updates, updates...)
+		if r.listed != nil {
+			r.listed()
+			r.listed = nil
+		}
 		return err
 	}
 	update := func(context.Context, []*api.ContainerUpdate) ([]*api.ContainerUpdate, error) { return nil, nil }
@@ -61,15 +66,22 @@ func aRuntime(t *testing.T, name string, pods []*api.PodSandbox, runs ...*api.Co
 	return r
 }
 
-// run runs a plugin until the test ends.
-func (p *Plugin) run(t *testing.T, socket string) {
-	ctx, cancel := context.WithCancel(t.Context())
+// run runs a plugin until the test ends. One that often looks at what runs ends with a list, and not while it
+// registers: NRI writes the name of a plugin that registers, and reads it when the connection closes, without a lock.
+func (r *runtime) run(p *Plugin, socket string) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx, socket) }()
-	t.Cleanup(func() {
+	r.t.Cleanup(func() {
+		if p.waits.look < time.Hour && !r.t.Failed() {
+			r.mu.Lock()
+			r.listed = cancel
+			r.mu.Unlock()
+			<-ctx.Done()
+		}
 		cancel()
 		if err := <-ended; err != nil {
-			t.Error(err)
+			r.t.Error(err)
 		}
 	})
 }
@@ -135,7 +147,7 @@ func TestAFailedRegistrationIsForgotten(t *testing.T) {
 	p, l, _ := aPlugin()
 	r := aRuntime(t, "test", []*api.PodSandbox{pod})
 	socket, connections := gate(t, r.socket)
-	p.run(t, socket)
+	r.run(p, socket)
 	r.until("it is connected", func() bool { return p.Ready() == nil })
 	for i := range 100 { // a connection that is given up would miss some
 		pid := uint32(100 + i)
@@ -227,7 +239,7 @@ func TestContainersMadeMeanwhileAreFound(t *testing.T) {
 	p, l, _ := aPlugin()
 	p.waits.look = 20 * time.Millisecond
 	r := aRuntime(t, "test", []*api.PodSandbox{pod}, aContainer("c1", 41, dir))
-	p.run(t, r.socket)
+	r.run(p, r.socket)
 	limited := func(pid string) func() bool {
 		return func() bool { return slices.Contains(l.seen(), pid+" "+majMin+" 300/0") }
 	}
@@ -246,7 +258,7 @@ func TestContainersMadeMeanwhileAreFound(t *testing.T) {
 func TestCRIOIsRefused(t *testing.T) {
 	p, _, _ := aPlugin()
 	r := aRuntime(t, "cri-o", nil)
-	p.run(t, r.socket)
+	r.run(p, r.socket)
 	r.until("it says why it is not ready", func() bool {
 		err := p.Ready()
 		return err != nil && strings.Contains(err.Error(), "CRI-O 1") && strings.Contains(err.Error(), iofit.HeldLabel)
@@ -315,7 +327,7 @@ func TestAttackHungMount(t *testing.T) {
 	p, l, _ := aPlugin()
 	p.waits.look = 20 * time.Millisecond
 	r := aRuntime(t, "test", []*api.PodSandbox{bad, good}, stuck, aContainer("c1", 41, dir))
-	p.run(t, r.socket)
+	r.run(p, r.socket)
 	r.until("what runs is limited", func() bool { return slices.Contains(l.seen(), "41 "+majMin+" 300/0") })
 	// The runtime asks a plugin about new containers once it has been synchronized, which is after its limits are set.
 	r.until("another is limited", func() bool {
@@ -348,7 +360,7 @@ func (other) CreateContainer(context.Context, *api.PodSandbox, *api.Container) (
 func TestAnotherOwnerOfLimitsIsNamed(t *testing.T) {
 	p, c, _ := unified(t)
 	r := aRuntime(t, "test", nil)
-	p.run(t, r.socket)
+	r.run(p, r.socket)
 	s, err := stub.New(other{}, stub.WithPluginName("volume-qos"), stub.WithPluginIdx("10"),
 		stub.WithSocketPath(r.socket))
 	if err == nil {
