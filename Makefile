@@ -44,7 +44,7 @@ test: setup-build ## install what is missing, then run every check and test, as 
 
 .PHONY: soak
 soak: setup-test build ## run all tests, those that take long by nature included: some hours, before a release
-	PLIMSOLL_TEST_SOAK=1 $(SUITES) measures pure race host lab arm64 fuzz control nodes alllint skew loaded release
+	PLIMSOLL_TEST_SOAK=1 $(SUITES) measures pure race host lab arm64 fuzz control nodes kuberace alllint skew loaded release
 
 .PHONY: test-under-load
 test-under-load: setup-build ## make test, while two busy loops for each processor and a fio on the disk run beside it
@@ -99,7 +99,7 @@ kube-skew: setup-build ## the scheduler of each minor version of Kubernetes plac
 CONTAINERD   := github.com/containerd/containerd/v2/cmd
 .PHONY: kube-test
 kube-test: setup-test ## run all tests of kubernetes/, its scheduler's and those on kubelets of this machine included, as root
-	$(SUITES) control nodes alllint
+	$(SUITES) control nodes kuberace alllint
 
 .PHONY: kube-nodes
 kube-nodes: setup-test build kube-build ## of these, what needs kubelets and containerd; FLEET="density --budget 8m" measures that on both nodes, too

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a share of the Go tests, and prints what `go test -json` does:
 #
-#     scripts/go-test.sh quick|pure|measures|host|attack|chart|evidence|race
+#     scripts/go-test.sh quick|pure|measures|host|attack|chart|evidence|race|kuberace
 #     scripts/go-test.sh kubernetes PACKAGE...
 #
 # quick     all packages, without root, and without the tests that touch the host or take
@@ -17,10 +17,11 @@
 # evidence  the module that measures plimsoll itself; what did not change since it passed is not run again
 # chart     the Helm chart of kubernetes/manifests, by Helm's own engine
 # race      of quick, the packages with goroutines or locks that leave the host alone, what applies plans, watches, and
-#           speaks to virtual machines, and evictions and limits of the module kubernetes: under Go's race detector, which
-#           takes cgo, a C compiler, and ten times as long. Simulations are left out (soak.WithoutRace): pure has them
+#           speaks to virtual machines: under Go's race detector, which takes cgo, a C compiler, and ten times as long.
+#           Simulations are left out (soak.WithoutRace): pure has them
+# kuberace  evictions and limits of the module kubernetes under the race detector
 #
-# All but quick, kubernetes, evidence, chart and race need root, and take it by sudo.
+# All but quick, kubernetes, evidence, chart, race and kuberace need root, and take it by sudo.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -58,21 +59,20 @@ kubernetes)
 	# Many packages are compiled the first time: whoever works meanwhile goes first.
 	exec nice scripts/with-go go test -C kubernetes -json -timeout 45m "${@:2}"
 	;;
-race)
+race | kuberace)
 	if ! command -v gcc >/dev/null || ! [ -e /usr/include/stdlib.h ]; then
 		echo "TESTS SKIPPED: the race detector takes gcc and the headers of libc: scripts/setup.sh test installs them"
 		exit 0
 	fi
+	race=(nice scripts/with-go env CGO_ENABLED=1 go test)
+	flags=(-race -short -json -timeout 10m)
+	[ "$1" = race ] || exec "${race[@]}" -C kubernetes "${flags[@]}" ./evict ./limits
 	# A package without goroutines has no race. database/pebble would compile its store's C, too.
 	shared=$(grep -rlE --include='*.go' '\bgo func\(|\bgo [a-z.]+\(|\.Go\(|\bsync\.|\batomic\.' internal | grep -v '_test\.go$' |
 		xargs -n 1 dirname | sort -u | sed "s,^,$module/,")
 	packages=$(touching not | grep -Fxf - <(echo "$shared") | grep -Ev "internal/(report|testkit|cli|database/pebble)(/|\$)")
-	failed=0
 	# shellcheck disable=SC2086 # one word per package
-	nice scripts/with-go env CGO_ENABLED=1 go test -race -short -json -timeout 10m $packages \
-		./internal/apply ./internal/lab ./internal/observe ./internal/state/journal ./internal/watch || failed=1
-	nice scripts/with-go env CGO_ENABLED=1 go test -C kubernetes -race -short -json -timeout 10m ./evict ./limits || failed=1
-	exit "$failed"
+	exec "${race[@]}" "${flags[@]}" $packages ./internal/apply ./internal/lab ./internal/observe ./internal/state/journal ./internal/watch
 	;;
 evidence)
 	exec nice scripts/with-go go test -C evidence -json -timeout 45m ./...
@@ -99,7 +99,7 @@ host)
 	flags+=(-skip "$pattern")
 	;;
 *)
-	echo "usage: scripts/go-test.sh quick|pure|measures|host|attack|chart|evidence|race|kubernetes PACKAGE..." >&2
+	echo "usage: scripts/go-test.sh quick|pure|measures|host|attack|chart|evidence|race|kuberace|kubernetes PACKAGE..." >&2
 	exit 2
 	;;
 esac

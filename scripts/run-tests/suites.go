@@ -1,7 +1,5 @@
 package main
 
-import "strings"
-
 // stage is a set of lanes that run beside each other. A stage begins when the one before
 // it has ended.
 type stage []lane
@@ -58,8 +56,6 @@ func suites() []stage {
 				{name: "evidence", purpose: "Go tests of the module evidence, which measures plimsoll itself",
 					argv: goTests("evidence"), goTests: true},
 				{name: "evlint", purpose: "golangci-lint on the module evidence", argv: mk("evidence-lint")},
-				{name: "kubelint", purpose: "golangci-lint on the same packages",
-					argv: mk("KUBE_PACKAGES="+strings.Join(kubeLight, " "), "kube-lint")},
 			},
 		},
 		{{{name: "quick", purpose: "Go tests, without those that touch the host or take long", argv: goTests("quick"),
@@ -77,6 +73,8 @@ func suites() []stage {
 				argv: kubeTests(kubeHeavy), goTests: true, byName: true},
 			{name: "nodes", purpose: "tests with kubelets and container runtimes of this machine",
 				argv: mk("KUBE_TEST=-json", "kube-nodes"), goTests: true, verbose: true, byName: true},
+			{name: "kuberace", purpose: "evictions and limits under the race detector", argv: goTests("kuberace"),
+				goTests: true, byName: true},
 			{name: "alllint", purpose: "golangci-lint on all of the module kubernetes", argv: mk("kube-lint"), byName: true},
 			{name: "skew", purpose: "schedulers of each minor version of Kubernetes, with API servers that they may meet",
 				argv: mk("kube-skew"), byName: true},
