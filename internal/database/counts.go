@@ -99,8 +99,8 @@ type Counts struct {
 	// Operations are transactions (PostgreSQL), statements of clients (MySQL, MariaDB), reads and writes (MongoDB), or
 	// reads, scans and writes of the node's own data (Cassandra).
 	Operations uint64
-	// Own are operations that reading counters was, since the connection was made.
-	Own uint64
+	// Readings are the operations by which this connection read the counters, counted in Operations, too.
+	Readings uint64
 	// Timed are operations whose time was added up to Microseconds. Both are 0 if the server measures no time.
 	Timed        uint64
 	Microseconds uint64
@@ -123,7 +123,7 @@ func (c Counts) Since(before Counts) (w Work, ok bool) {
 		return w, false
 	}
 	done := c.Operations - before.Operations
-	w.Operations = float64(done - min(c.Own-min(before.Own, c.Own), done))
+	w.Operations = float64(done - min(c.Readings-min(before.Readings, c.Readings), done))
 	if c.Timed > before.Timed && c.Microseconds >= before.Microseconds && c.Timed-before.Timed <= mostCount &&
 		c.Microseconds-before.Microseconds <= mostCount {
 		w.Timed, w.Microseconds = float64(c.Timed-before.Timed), float64(c.Microseconds-before.Microseconds)

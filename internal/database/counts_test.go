@@ -40,18 +40,18 @@ func TestAttackRunning(t *testing.T) {
 
 // What was done is the difference of counts of one era, without the reader's own.
 func TestWorkOfCounts(t *testing.T) {
-	before := Counts{Operations: 100, Own: 3, Timed: 50, Microseconds: 500}
+	before := Counts{Operations: 100, Readings: 3, Timed: 50, Microseconds: 500}
 	for name, c := range map[string]struct {
 		after Counts
 		want  Work
 		ok    bool
 	}{
-		"both":      {Counts{Operations: 150, Own: 5, Timed: 60, Microseconds: 700}, Work{48, 10, 200}, true},
-		"own alone": {Counts{Operations: 101, Own: 5}, Work{}, true},
+		"both":      {Counts{Operations: 150, Readings: 5, Timed: 60, Microseconds: 700}, Work{48, 10, 200}, true},
+		"own alone": {Counts{Operations: 101, Readings: 5}, Work{}, true},
 		"went back": {Counts{Operations: 99}, Work{}, false},
 		"era":       {Counts{Operations: 150, Era: "2"}, Work{}, false},
 		"far":       {Counts{Operations: math.MaxUint64}, Work{}, false},
-		"time back": {Counts{Operations: 150, Own: 3, Timed: 60, Microseconds: 400}, Work{Operations: 50}, true},
+		"time back": {Counts{Operations: 150, Readings: 3, Timed: 60, Microseconds: 400}, Work{Operations: 50}, true},
 	} {
 		if got, ok := c.after.Since(before); got != c.want || ok != c.ok {
 			t.Errorf("%s: %+v, %v", name, got, ok)

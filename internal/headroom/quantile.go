@@ -7,7 +7,7 @@ import (
 
 // Quantile is a quantile over the intervals of a recording.
 type Quantile struct {
-	Of float64 `json:"of"`
+	Share float64 `json:"share"` // of the intervals that are at most Value
 	// Value is nil if fewer than FewestAbove intervals lie above: see MoreSeconds.
 	Value *float64 `json:"value"`
 	// Low and High are the ends of the 95% interval. High is nil if no value of the recording bounds the quantile.
@@ -30,7 +30,7 @@ const fewestBatches = 12
 // many independent values as say the same.
 func quantileOf(values []float32, q, secondsEach float64) Quantile {
 	n := float64(len(values))
-	out := Quantile{Of: q}
+	out := Quantile{Share: q}
 	if need := math.Ceil(FewestAbove/min(q, 1-q) - 1e-9); n < need {
 		out.MoreSeconds = (need - n) * secondsEach
 		return out

@@ -15,11 +15,11 @@ import (
 
 // mysqlCounter reads the status of MySQL or MariaDB, and the times of statements where performance_schema has them.
 type mysqlCounter struct {
-	conn    driver.Conn
-	untimed bool   // it has no times that this user may read
-	flushed uint64 // seconds since the counters began
-	era     int
-	own     uint64 // statements
+	conn     driver.Conn
+	untimed  bool   // it has no times that this user may read
+	flushed  uint64 // seconds since the counters began
+	era      int
+	readings uint64 // statements of this connection that read the counters
 }
 
 const (
@@ -48,7 +48,7 @@ func (m *mysqlCounter) Counts(ctx context.Context) (counts database.Counts, err 
 	if err != nil {
 		return counts, err
 	}
-	counts.Own = m.own
+	counts.Readings = m.readings
 	status := map[string][]byte{}
 	for _, row := range rows {
 		if len(row) == 2 {
@@ -96,7 +96,7 @@ func (m *mysqlCounter) Counts(ctx context.Context) (counts database.Counts, err 
 
 // query returns the rows of a statement that takes no arguments, as text.
 func (m *mysqlCounter) query(ctx context.Context, text string) (all [][][]byte, err error) {
-	m.own++
+	m.readings++
 	rows, err := m.conn.(driver.QueryerContext).QueryContext(ctx, text, nil)
 	if err != nil {
 		return nil, err

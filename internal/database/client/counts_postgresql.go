@@ -13,9 +13,9 @@ import (
 
 // postgresqlCounter reads pg_stat_database, which each role may.
 type postgresqlCounter struct {
-	conn *pgconn.PgConn
-	text string
-	own  uint64 // statements
+	conn     *pgconn.PgConn
+	text     string
+	readings uint64 // statements of this connection that read the counters
 }
 
 // timedSince is the first version of PostgreSQL that counts active_time, as server_version_num has it.
@@ -68,7 +68,7 @@ func (p *postgresqlCounter) Counts(ctx context.Context) (counts database.Counts,
 	if err != nil {
 		return counts, err
 	}
-	counts.Era, counts.Own = string(row[2]), p.own
+	counts.Era, counts.Readings = string(row[2]), p.readings
 	if counts.Operations, err = number("xact_commit", row[0]); err != nil {
 		return counts, err
 	}
@@ -83,7 +83,7 @@ func (p *postgresqlCounter) Counts(ctx context.Context) (counts database.Counts,
 
 // row returns the columns of the one row that a statement gives, as text.
 func (p *postgresqlCounter) row(ctx context.Context, text string, columns int) (values [][]byte, err error) {
-	p.own++
+	p.readings++
 	results := p.conn.Exec(ctx, text)
 	for came := 0; results.NextResult(); {
 		for rows := results.ResultReader(); rows.NextRow(); came++ {

@@ -133,7 +133,7 @@ func TestAttackCountersOfPostgresql(t *testing.T) {
 		}
 		counts, err := counter.Counts(t.Context())
 		switch {
-		case c.want == "" && (err != nil || counts.Operations != 123 || counts.Microseconds != 4000 || counts.Own != 2):
+		case c.want == "" && (err != nil || counts.Operations != 123 || counts.Microseconds != 4000 || counts.Readings != 2):
 			t.Errorf("%s: %+v, %v", name, counts, err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 300):
 			t.Errorf("%s: %.300v", name, err)
