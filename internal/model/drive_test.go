@@ -10,6 +10,7 @@ import (
 
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/hist"
+	"plimsoll/internal/testkit/soak"
 )
 
 // flash is a drive that is simulated I/O by I/O: so many of them are served at the same time, each for a
@@ -83,6 +84,7 @@ func fioOn(d flash, mixed bool) *result.Run {
 
 // What fio says of a drive is what it does: its most, what an I/O takes, and what a write costs.
 func TestADriveIsLearntFromFio(t *testing.T) {
+	soak.WithoutRace(t)
 	d := flash{channels: 16, read: 80e-6, write: 240e-6, perByte: 8e-9}
 	drives, told, left := drivesOf(fioOn(d, true))
 	if len(drives) != 1 || len(left) > 0 || !told["RR-max"] || drives[0].On != "nvme0n1" || drives[0].Mixed != 1 {

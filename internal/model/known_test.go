@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/testkit/soak"
 )
 
 const rising = `class,instances,clients,throughput,p99,reads
@@ -104,6 +105,7 @@ func TestPairsTellOfThree(t *testing.T) {
 // A limit that no column says the demands of is a level: the rate follows it between levels, with what it is worth, and
 // beyond them nothing is said.
 func TestLimitsAreLevels(t *testing.T) {
+	soak.WithoutRace(t)
 	for key, unit := range map[string]string{"cpus": "", "own-cpus": "", "iops": "000", "read-iops": "000",
 		"write-iops": "000", "bandwidth": "MB", "read-bandwidth": "MB", "write-bandwidth": "MB", "memory": "GiB"} {
 		m := fitTable(t, strings.NewReplacer("KEY", key, "UNIT", unit).Replace(`class,instances,clients,throughput,KEY
@@ -253,6 +255,7 @@ func shortTable(bytes map[string]float64) string {
 // Without bytes of reads their number says who loses memory to whom, and the answer says so; a column of bytes, which
 // are means and no whole numbers, changes it.
 func TestReadsAreCountedWithoutTheirBytes(t *testing.T) {
+	soak.WithoutRace(t)
 	predict := func(bytes map[string]float64) *model.Answer {
 		t.Helper()
 		m := fitTable(t, shortTable(bytes))

@@ -45,6 +45,7 @@ func fitRows(t *testing.T, heading string, rows []string) *model.Model {
 // Whatever the levels: the points that were given are met, a row that is there twice and the order of rows change
 // nothing, an interval holds its value, and more of a limit makes no less.
 func TestWhatIsTrueOfAllLevels(t *testing.T) {
+	soak.WithoutRace(t)
 	tables := uint64(6)
 	if soak.On() {
 		tables = 200

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/testkit/soak"
 )
 
 // clientsTable is a table of servers whose processors, which are many, are idle, of a law over clients and instances.
@@ -24,6 +25,7 @@ func clientsTable(rate func(clients, instances float64) float64) string {
 // Throughput of one server falls with clients while the host is idle (Gunther's law, of clients): points ask for
 // something inside the server, which binds, and says what clients that were not measured do.
 func TestWhatBindsInsideAServerIsFound(t *testing.T) {
+	soak.WithoutRace(t)
 	law := func(clients, instances float64) float64 {
 		return instances * 1000 * clients / (1 + 0.05*(clients-1) + 0.005*clients*(clients-1))
 	}
@@ -68,6 +70,7 @@ func TestWhatBindsInsideAServerIsFound(t *testing.T) {
 
 // Where clients wait for nothing, or for processors, nothing inside the server is asked for.
 func TestNothingInsideAServerIsMadeUp(t *testing.T) {
+	soak.WithoutRace(t)
 	for name, law := range map[string]func(clients, instances float64) float64{
 		"free": func(clients, instances float64) float64 { return 500 * clients * instances },
 		"processors": func(clients, instances float64) float64 { // 64 of them, 20 us each, is 3.2M

@@ -8,6 +8,7 @@ import (
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/result/imports/points"
+	"plimsoll/internal/testkit/soak"
 )
 
 // fitTable fits a model to a table.
@@ -26,6 +27,7 @@ func fitTable(t *testing.T, table string) *model.Model {
 
 // A sweep of memory and clients is one class, whatever the number of clients; how many there are may be asked.
 func TestClientsAreALevel(t *testing.T) {
+	soak.WithoutRace(t)
 	table := "class,instances,clients,throughput,reads,cpu,cpus,memory\n"
 	rate := func(clients, reads float64) float64 { return clients / (0.5e-3 + 3e-3*reads) }
 	for gib, reads := range map[int]float64{4: 0.75, 8: 0.5, 16: 0} {

@@ -110,6 +110,7 @@ func TestMixesTeachHowFarTheyAreOff(t *testing.T) {
 
 // What a planner asks is what predict says; a class of which there is none changes nothing.
 func TestPlannersAreToldWhatIsPredicted(t *testing.T) {
+	soak.WithoutRace(t)
 	m, err := apart()
 	if err != nil {
 		t.Fatal(err)

@@ -466,6 +466,7 @@ func TestPlansAfterAFailure(t *testing.T) {
 
 // The same fleet in another order of its keys has the same plan.
 func TestOrderOfKeysChangesNothing(t *testing.T) {
+	soak.WithoutRace(t)
 	m, f := limitedFleet(40, 5, Throughput)
 	plan := func(f *Fleet) *Plan {
 		p, err := Best(m, f, Options{Seed: 1, Effort: 300})

@@ -166,6 +166,7 @@ func drawCurve(seed uint64, xs []float64, trials int, sigma float64, y func(x fl
 var powersOfTwo = []float64{1, 2, 4, 8, 16, 32, 64}
 
 func TestShapesWithoutNoise(t *testing.T) {
+	soak.WithoutRace(t)
 	const rise, fall, flat, unclear = Rises, Falls, Plateau, Unclear
 	for name, c := range map[string]struct {
 		xs     []float64
@@ -279,6 +280,7 @@ func TestSizesOfChanges(t *testing.T) {
 // TestPowerAndFalseAlarms holds docs/evidence/curves.md to its word, with fewer curves;
 // make bench NAME=curves has the whole. Seeds are fixed.
 func TestPowerAndFalseAlarms(t *testing.T) {
+	soak.WithoutRace(t)
 	const curvesInFull = 60
 	curves := soak.Of(curvesInFull, 15)
 	scaled := func(n int) int { return n * curves / curvesInFull }

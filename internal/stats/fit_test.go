@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"plimsoll/internal/testkit/soak"
 )
 
 // design draws cells of treatments with these effects in so many blocks; missing leaves some out.
@@ -160,6 +162,7 @@ func TestFourBlocksFindATenth(t *testing.T) {
 
 // All bounds hold together in 95 of 100 draws, whether blocks miss treatments or treatments vary by unequal amounts.
 func TestBoundsHoldTogether(t *testing.T) {
+	soak.WithoutRace(t)
 	r := rand.New(rand.NewPCG(1, 7))
 	effects := []float64{0, -0.02, -0.02, -0.05, -0.1, -0.3}
 	treatments := []int{0, 1, 2, 3, 4, 5}

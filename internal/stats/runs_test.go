@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"plimsoll/internal/testkit/soak"
 )
 
 // inRuns draws runs of five blocks: what a treatment has in all blocks of a run is another in the next.
@@ -36,6 +38,7 @@ func held(truth float64, draws int, interval func() (low, high float64)) (n int)
 // Of several runs, the interval of a difference holds what the next run has, too; without the runs it does not. Where
 // runs do not differ by themselves it holds as often.
 func TestIntervalsOfRunsHold(t *testing.T) {
+	soak.WithoutRace(t)
 	r := rand.New(rand.NewPCG(1, 9))
 	const draws = 200
 	for _, c := range []struct {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"plimsoll/internal/testkit/soak"
 )
 
 var (
@@ -68,6 +70,7 @@ func TestQuantileProperties(t *testing.T) {
 }
 
 func TestRatioProperties(t *testing.T) {
+	soak.WithoutRace(t)
 	rapid.Check(t, func(t *rapid.T) {
 		x, y, seed := samples.Draw(t, "x"), samples.Draw(t, "y"), rapid.Uint64().Draw(t, "seed")
 		r, ok := RatioOfMedians(x, y, seed)
