@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Has the scheduler of each minor version of Kubernetes place pods with an API server of the same minor version and, if
-# there is one here, of the next; and prints a table. The first time, it compiles Kubernetes once for each.
+# there is one here, of the next, and prints a table. Each API server also gives pods the default classes of namespaces.
+# The first time, it compiles Kubernetes once for each.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -24,13 +25,13 @@ for minor in "${minors[@]}"; do
 	make --no-print-directory kube-build MINOR="${minor#"$default"}"
 	test=$PWD/bin/tests/skew-$minor.test
 	version=$(awk '$1 == "k8s.io/kubernetes" { print $2; exit }' "kubernetes/$(modfile "$minor")")
-	set=-Xk8s.io/component-base/version.
+	set="-X k8s.io/component-base/version."
 	mkdir -p bin/tests
 	(cd kubernetes && nice ../scripts/with-go go test -c -modfile="$(modfile "$minor")" -o "$test" \
 		-ldflags "${set}gitVersion=$version ${set}gitMajor=1 ${set}gitMinor=${minor#*.}" ./scheduler)
 	for of in $previous "$minor"; do
 		answer=places
-		(cd kubernetes/scheduler && PLIMSOLL_KUBE_PROGRAM=$OLDPWD/$(program "$of") "$test" -test.run '^TestSkew$' -test.v) ||
+		(cd kubernetes/scheduler && PLIMSOLL_KUBE_PROGRAM=$OLDPWD/$(program "$of") "$test" -test.run '^Test(Skew|DefaultClass)$' -test.v) ||
 			{ answer=fails; failed=1; }
 		table+="| $of | $version | $answer |"$'\n'
 	done

@@ -85,7 +85,11 @@ func at(o any, path ...any) any {
 }
 
 const everything = "{scheduler: {enabled: %t}, extender: {enabled: %t}, limits: {enabled: %t}, fleet: {enabled: %t}, " +
-	"policy: {enabled: %t}, monitor: {enabled: %t}, alerts: {enabled: %t}, dashboard: {enabled: %t}}"
+	"policy: {enabled: %t}, defaults: {enabled: %t}, monitor: {enabled: %t}, alerts: {enabled: %t}, " +
+	"dashboard: {enabled: %t}}"
+
+// defaultClasses is the index of the part that takes a newer API server than the others.
+const defaultClasses = 5
 
 // Each part is there where it is enabled, each object once, with an image of this version, and what outlives a release
 // is kept.
@@ -95,12 +99,16 @@ func TestParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	image := "plimsoll-kubernetes:" + strings.TrimSpace(string(version))
-	for i, want := range []int{13, 6, 6, 8, 2, 2, 1, 1} {
-		on := make([]any, 8)
+	for i, want := range []int{13, 6, 6, 8, 2, 2, 2, 1, 1} {
+		on := make([]any, 9)
 		for j := range on {
 			on[j] = i == j
 		}
-		all, _, err := render(t, "v1.35.4", fmt.Sprintf(everything, on...))
+		server := "v1.35.4"
+		if on[defaultClasses] == true {
+			server = "v1.36.3"
+		}
+		all, _, err := render(t, server, fmt.Sprintf(everything, on...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -457,6 +465,10 @@ func TestWrongValues(t *testing.T) {
 		}
 		if _, _, err := render(t, version, "{scheduler: {enabled: false}, limits: {enabled: true}}"); err != nil {
 			t.Errorf("%s, without a scheduler: %v", version, err)
+		}
+		_, _, err = render(t, version, "{scheduler: {enabled: false}, defaults: {enabled: true}}")
+		if old := version < "v1.36"; old != (err != nil) || old && !strings.Contains(err.Error(), "1.36 or newer") {
+			t.Errorf("%s, with default classes: %v", version, err)
 		}
 	}
 }

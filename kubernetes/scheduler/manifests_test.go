@@ -47,7 +47,11 @@ func (c cluster) apply(folder string) {
 				break
 			}
 			m, err := mapper.RESTMapping(o.GroupVersionKind().GroupKind(), o.GroupVersionKind().Version)
+			if meta.IsNoMatchError(err) { // an older server has an older version of it
+				m, err = mapper.RESTMapping(o.GroupVersionKind().GroupKind())
+			}
 			c.must(err)
+			o.SetGroupVersionKind(m.GroupVersionKind)
 			var to dynamic.ResourceInterface = client.Resource(m.Resource)
 			if m.Scope.Name() == meta.RESTScopeNameNamespace {
 				to = client.Resource(m.Resource).Namespace(o.GetNamespace())
