@@ -35,10 +35,37 @@ type fitter struct {
 	noise   float64     // of a trial: the mean deviation from its level's median
 	columns []column    // that a change may be
 	rng     *rand.Rand
+
+	// Directions do not depend on data: samples of a bootstrap share them.
+	further map[given]directions
+	placed  map[givenGap]directions
+}
+
+// given is up to mostChanges columns as a key, the first ones of an array.
+type given struct {
+	columns [mostChanges]column
+	count   int
+}
+
+// givenGap is a gap between two levels beside columns.
+type givenGap struct {
+	given
+	gap int
+}
+
+// directions are what columns add to a basis: one unit vector each.
+type directions struct {
+	vectors [][]float64
+	columns []column
+}
+
+func givenBy(columns []column) (key given) {
+	key.count = copy(key.columns[:], columns)
+	return key
 }
 
 func newFitter(levels []Level, seed uint64) *fitter {
-	f := &fitter{rng: rand.New(rand.NewPCG(seed, 1))}
+	f := &fitter{rng: rand.New(rand.NewPCG(seed, 1)), further: map[given]directions{}, placed: map[givenGap]directions{}}
 	for _, l := range levels {
 		var logs []float64
 		for _, v := range l.Values {
@@ -165,25 +192,57 @@ func unit(v []float64) []float64 {
 	return v
 }
 
-// directions returns, for every column, the direction that it adds to a basis, and the column.
-func (f *fitter) directions(b basis) (vectors [][]float64, columns []column) {
-	for _, c := range f.columns {
+// directionsOf returns the directions that columns add to a basis, without columns that add none.
+func (f *fitter) directionsOf(b basis, columns []column) (d directions) {
+	for _, c := range columns {
 		if rest, ok := b.rest(f.vector(c)); ok {
-			vectors, columns = append(vectors, rest), append(columns, c)
+			d.vectors, d.columns = append(d.vectors, rest), append(d.columns, c)
 		}
 	}
-	return vectors, columns
+	return d
+}
+
+// directionsBeside returns the directions that changes at levels add to a line with the given changes.
+func (f *fitter) directionsBeside(columns []column) directions {
+	key := givenBy(columns)
+	d, known := f.further[key]
+	if !known {
+		d = f.directionsOf(f.basis(columns), f.columns)
+		f.further[key] = d
+	}
+	return d
+}
+
+// inGap returns the directions that knees between two levels add to a line with the given changes.
+func (f *fitter) inGap(columns []column, gap int) directions {
+	key := givenGap{givenBy(columns), gap}
+	d, known := f.placed[key]
+	if !known {
+		var knees []column
+		for k := 1; k < perGap; k++ {
+			knees = append(knees, column{place: f.u[gap] + (f.u[gap+1]-f.u[gap])*float64(k)/perGap})
+		}
+		d = f.directionsOf(f.basis(columns), knees)
+		f.placed[key] = d
+	}
+	return d
 }
 
 // best is the direction along which data has most, and how much.
-func best(directions [][]float64, data []float64) (index int, gain float64) {
+func (d directions) best(data []float64) (index int, gain float64) {
 	index = -1
-	for i, d := range directions {
-		if along := dot(d, data); along*along > gain*(1+1e-9) {
-			index, gain = i, along*along
+	for i := range d.vectors {
+		if g := d.gain(i, data); g > gain*(1+1e-9) {
+			index, gain = i, g
 		}
 	}
 	return index, gain
+}
+
+// gain returns how much of data is along a direction.
+func (d directions) gain(i int, data []float64) float64 {
+	along := dot(d.vectors[i], data)
+	return along * along
 }
 
 // weighted returns medians multiplied by the square root of each level's number of values.
@@ -197,15 +256,16 @@ func (f *fitter) weighted(medians []float64) []float64 {
 
 // statistic returns how much of the medians of values the best further change would explain, relative to their noise
 // within levels. It sorts values.
-func (f *fitter) statistic(directions [][]float64, values [][]float64) float64 {
+func (f *fitter) statistic(d directions, values [][]float64) float64 {
 	data, noise := f.weightedMedians(values)
-	_, gain := best(directions, data)
+	_, gain := d.best(data)
 	return gain / (noise * noise)
 }
 
 // weightedMedians returns the weighted median of each level, and the noise of a trial. It sorts values.
 func (f *fitter) weightedMedians(values [][]float64) (data []float64, noise float64) {
 	deviation, free := 0.0, 0
+	data = make([]float64, 0, len(values))
 	for i, level := range values {
 		slices.Sort(level)
 		median := quantileSorted(level, 0.5)
@@ -221,9 +281,9 @@ func (f *fitter) weightedMedians(values [][]float64) (data []float64, noise floa
 // test returns the p value of one more change than the given ones, anywhere on the curve. Without that change, the
 // deviations of trials from the curve are noise and might have the opposite sign: the statistic of the data is
 // compared with those of random signs (Winkler and others 2014). Each level keeps its own amount of noise.
-func (f *fitter) test(given []column) float64 {
-	m := f.fit(given, f.medians)
-	directions, _ := f.directions(f.basis(given))
+func (f *fitter) test(columns []column) float64 {
+	m := f.fit(columns, f.medians)
+	further := f.directionsBeside(columns)
 	var residuals []float64
 	signed := make([][]float64, len(f.values))
 	for i, level := range f.values {
@@ -232,7 +292,7 @@ func (f *fitter) test(given []column) float64 {
 		}
 		signed[i] = slices.Clone(level)
 	}
-	observed := f.statistic(directions, signed)
+	observed := f.statistic(further, signed)
 	as := 1 // the data have signs of their own
 	for range signs {
 		next := 0
@@ -245,7 +305,7 @@ func (f *fitter) test(given []column) float64 {
 				next++
 			}
 		}
-		if f.statistic(directions, signed) >= observed {
+		if f.statistic(further, signed) >= observed {
 			as++
 		}
 	}
@@ -287,11 +347,11 @@ func (f *fitter) search(changes int) []column {
 		largest := 0.0
 		for _, c := range f.columns {
 			b := f.basis([]column{c})
-			directions, terms := f.directions(b)
-			i, gain := best(directions, data)
+			further := f.directionsBeside([]column{c})
+			i, gain := further.best(data)
 			along := dot(b[2], data)
 			if sum := gain + along*along; i >= 0 && sum > largest*(1+1e-9) {
-				largest, found = sum, []column{c, terms[i]}
+				largest, found = sum, []column{c, further.columns[i]}
 			}
 		}
 	}
@@ -302,10 +362,10 @@ func (f *fitter) search(changes int) []column {
 }
 
 // bestBeside returns the best change to add to the given ones; none if none improves the fit.
-func (f *fitter) bestBeside(given []column, data []float64) []column {
-	directions, terms := f.directions(f.basis(given))
-	if i, _ := best(directions, data); i >= 0 {
-		return terms[i : i+1]
+func (f *fitter) bestBeside(columns []column, data []float64) []column {
+	further := f.directionsBeside(columns)
+	if i, _ := further.best(data); i >= 0 {
+		return further.columns[i : i+1]
 	}
 	return nil
 }
@@ -346,24 +406,20 @@ func (f *fitter) between(columns []column, i int, data []float64, worth float64)
 		return c
 	}
 	level, _ := slices.BinarySearch(f.u, c.place)
-	b := f.basis(withoutColumn(columns, i))
-	gain := func(c column) float64 {
-		rest, ok := b.rest(f.vector(c))
-		if !ok {
-			return 0
-		}
-		along := dot(rest, data)
-		return along * along
+	remaining := withoutColumn(columns, i)
+	found, largest := c, worth*f.noise*f.noise
+	further := f.directionsBeside(remaining)
+	if at := slices.Index(further.columns, c); at >= 0 {
+		largest += further.gain(at, data)
 	}
-	found, largest := c, gain(c)+worth*f.noise*f.noise
 	for gap := level - 1; gap <= level; gap++ { // the one before the level, and the one behind it
 		if !f.hasNeighbours(columns, i, gap) {
 			continue
 		}
-		for k := 1; k < perGap; k++ {
-			c := column{place: f.u[gap] + (f.u[gap+1]-f.u[gap])*float64(k)/perGap}
-			if g := gain(c); g > largest*(1+1e-9) {
-				found, largest = c, g
+		knees := f.inGap(remaining, gap)
+		for k, knee := range knees.columns {
+			if g := knees.gain(k, data); g > largest*(1+1e-9) {
+				found, largest = knee, g
 			}
 		}
 	}

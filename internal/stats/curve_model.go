@@ -28,7 +28,11 @@ func (m model) slope(u float64) float64 {
 // weighted by its number of trials.
 func (f *fitter) fit(columns []column, medians []float64) model {
 	m := f.solve(columns, medians)
-	return f.solve(f.preferSteps(m), medians)
+	preferred := f.preferSteps(m)
+	if slices.Equal(preferred, m.columns) {
+		return m
+	}
+	return f.solve(preferred, medians)
 }
 
 // preferSteps replaces a bend at the second or the last but one level by the equivalent step: the level beyond it

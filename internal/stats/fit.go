@@ -363,8 +363,8 @@ func (c Contrast) P() float64 {
 // ContrastOfRuns compares the means of the subject's runs with those of the baseline's, each a logarithm: Student's t
 // for two samples of equal variance.
 func ContrastOfRuns(subject, baseline []float64) Contrast {
-	mean, squares := MeanAndSquares(slices.Sorted(slices.Values(subject)))
-	baselineMean, baselineSquares := MeanAndSquares(slices.Sorted(slices.Values(baseline)))
+	mean, squares := MeanAndSquares(sorted(subject))
+	baselineMean, baselineSquares := MeanAndSquares(sorted(baseline))
 	n, m := float64(len(subject)), float64(len(baseline))
 	c := Contrast{Log: mean - baselineMean, Degrees: max(0, len(subject)+len(baseline)-2)}
 	if c.Degrees > 0 {

@@ -13,7 +13,14 @@ func Median(values []float64) float64 { return Quantile(values, 0.5) }
 // Hyndman and Fan: linear between order statistics, the default of R and
 // NumPy. It is NaN when there are no values.
 func Quantile(values []float64, q float64) float64 {
-	return quantileSorted(slices.Sorted(slices.Values(values)), q)
+	return quantileSorted(sorted(values), q)
+}
+
+// sorted returns the values in ascending order.
+func sorted(values []float64) []float64 {
+	values = slices.Clone(values)
+	slices.Sort(values)
+	return values
 }
 
 func quantileSorted(sorted []float64, q float64) float64 {
@@ -51,7 +58,7 @@ func MedianInterval(values []float64) Interval {
 	if n == 0 {
 		return Interval{Low: math.NaN(), High: math.NaN()}
 	}
-	sorted := slices.Sorted(slices.Values(values))
+	sorted := sorted(values)
 	// The median lies outside the k-th value from either end when fewer than
 	// k of n fair coins show heads.
 	k, outside := 1, 2*binomialHalf(n, 0)

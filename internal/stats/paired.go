@@ -167,7 +167,7 @@ func (t trimmedSums) p(hypothesis float64) float64 {
 // and its standard error from the winsorized variance (Yuen 1974). Below
 // eight values none is left out.
 func trimmedMean(values []float64) trimmedSums {
-	sorted := slices.Sorted(slices.Values(values))
+	sorted := sorted(values)
 	n, cut := len(sorted), (len(sorted)+2)/10
 	kept := float64(n - 2*cut)
 	mean, _ := MeanAndSquares(sorted[cut : n-cut])

@@ -22,7 +22,7 @@ func RatioOfMedians(subject, baseline []float64, seed uint64) (r Ratio, ok bool)
 		return Ratio{}, false
 	}
 	// Order must not matter: the order of trials is random.
-	subject, baseline = slices.Sorted(slices.Values(subject)), slices.Sorted(slices.Values(baseline))
+	subject, baseline = sorted(subject), sorted(baseline)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	ratios := make([]float64, Resamples)
 	a, b := make([]float64, len(subject)), make([]float64, len(baseline))
@@ -48,7 +48,7 @@ func DifferenceOfMedians(subject, baseline []float64, seed uint64) (d Difference
 		slices.ContainsFunc(baseline, infinite) {
 		return Difference{}, false
 	}
-	subject, baseline = slices.Sorted(slices.Values(subject)), slices.Sorted(slices.Values(baseline))
+	subject, baseline = sorted(subject), sorted(baseline)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	differences := make([]float64, Resamples)
 	a, b := make([]float64, len(subject)), make([]float64, len(baseline))

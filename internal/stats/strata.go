@@ -101,7 +101,7 @@ func RatioOfStrata(subject, baseline [][]float64, seed uint64) (r Ratio, ok bool
 		if !allPositive(subject[i]) || !allPositive(baseline[i]) {
 			return Ratio{}, false
 		}
-		x[i], y[i] = slices.Sorted(slices.Values(subject[i])), slices.Sorted(slices.Values(baseline[i]))
+		x[i], y[i] = sorted(subject[i]), sorted(baseline[i])
 	}
 	if len(x) == 0 {
 		return Ratio{}, false
