@@ -72,8 +72,8 @@ EXIT STATUS
 			if err := setObjective(run, objective); err != nil {
 				return &exitError{exitUsage, err}
 			}
-			findings := finding.All(run)
 			if rewrite {
+				findings := finding.All(run)
 				path := filepath.Join(dir, store.ReportFile)
 				if err := writeReport(path, run, findings); err != nil {
 					return &exitError{exitFailure, err}
@@ -81,7 +81,7 @@ EXIT STATUS
 				fmt.Fprintln(a.stdout, path)
 				return nil
 			}
-			if err := a.printRun(run, findings, dir); err != nil {
+			if err := a.printRun(run, a.findingsOf(run), dir); err != nil {
 				return &exitError{exitFailure, err}
 			}
 			return nil
@@ -109,7 +109,7 @@ func setObjective(run *result.Run, text string) error {
 		return fmt.Errorf("--objective takes %s, not %q: %s", wrong.Takes, text, wrong.Remedy)
 	}
 	run.Experiment.Objective = o
-	if !slices.ContainsFunc(finding.All(run), func(f fact.Finding) bool { return f.Rule == "scaling" }) {
+	if !slices.ContainsFunc(finding.Measured(run), func(f fact.Finding) bool { return f.Rule == "scaling" }) {
 		return fmt.Errorf("--objective %s has no effect: no workload of run %s ran in different numbers of instances",
 			text, run.ID)
 	}
@@ -163,6 +163,14 @@ func (a *app) readPooled(names []string) (dir string, run *result.Run, err error
 		return "", nil, &exitError{exitUsage, err}
 	}
 	return "", run, nil
+}
+
+// findingsOf returns the findings that printRun shows.
+func (a *app) findingsOf(run *result.Run) []fact.Finding {
+	if a.jsonOutput || a.full {
+		return finding.All(run)
+	}
+	return finding.Measured(run)
 }
 
 // printRun prints a run as JSON or for people.

@@ -197,7 +197,7 @@ func judgeMixes(t truth, v *runview.View) (j judged) {
 			return j
 		}
 	} else {
-		found := elasticity.Find(v)
+		found := elasticity.Measured(v)
 		if len(found) == 0 {
 			return j
 		}

@@ -39,6 +39,8 @@ import (
 type rule struct {
 	name string
 	draw func(*runview.View) []fact.Finding
+	// measured draws without predictions of a model; nil for a rule that has none.
+	measured func(*runview.View) []fact.Finding
 
 	points bool // also of points that were measured elsewhere, whose trials and devices nobody saw
 }
@@ -48,7 +50,7 @@ var table = []rule{
 	{name: "recommendation", draw: verdict.Find, points: true},
 	{name: "neighbours", draw: neighbours.Find},
 	{name: "scaling", draw: loadline.Find, points: true},
-	{name: "elasticity", draw: elasticity.Find},
+	{name: "elasticity", draw: elasticity.Find, measured: elasticity.Measured},
 	{name: "policies", draw: policies.Find},
 	{name: "overload", draw: overload.Find},
 	{name: "torn-pages", draw: tornpages.Find},
@@ -81,14 +83,28 @@ var table = []rule{
 // The same run gives the same findings. It accepts runs of any state, also
 // without trials.
 func All(run *result.Run) []fact.Finding {
+	return draw(run, func(r rule) func(*runview.View) []fact.Finding { return r.draw })
+}
+
+// Measured draws what All does, without predictions of a model. The short form of a run shows none, and to fit a
+// model takes longer than all else.
+func Measured(run *result.Run) []fact.Finding {
+	return draw(run, func(r rule) func(*runview.View) []fact.Finding {
+		if r.measured != nil {
+			return r.measured
+		}
+		return r.draw
+	})
+}
+
+func draw(run *result.Run, drawOf func(rule) func(*runview.View) []fact.Finding) (findings []fact.Finding) {
 	v := runview.New(run)
-	var findings []fact.Finding
 	elsewhere := points.Made(run)
 	for _, r := range table {
 		if elsewhere && !r.points {
 			continue
 		}
-		for _, f := range r.draw(v) {
+		for _, f := range drawOf(r)(v) {
 			f.Rule = r.name
 			findings = append(findings, f)
 		}

@@ -98,3 +98,13 @@ func TestShortFormKeepsWhatWasNotTraced(t *testing.T) {
 		}
 	}
 }
+
+// The short form shows no prediction, so that findings without them print the same.
+func TestShortFormNeedsNoModel(t *testing.T) {
+	run := runtest.Density(true)
+	predicted := terminalText(t, run, finding.All(run), TerminalOptions{Width: 120, Short: true})
+	measured := terminalText(t, run, finding.Measured(run), TerminalOptions{Width: 120, Short: true})
+	if predicted != measured {
+		t.Errorf("with predictions:\n%s\nwithout:\n%s", predicted, measured)
+	}
+}

@@ -12,10 +12,18 @@ import (
 )
 
 // Find returns what more and less of each limit of the scaled-down host does to throughput and p99, where the
-// run tried that, and whether what was used says the same.
-func Find(v *runview.View) (out []fact.Finding) {
+// run tried that, whether what was used says the same, and what a model of the run predicts.
+func Find(v *runview.View) []fact.Finding { return find(v, true) }
+
+// Measured returns the findings of Find without predictions: a model takes longer than everything else about a run.
+func Measured(v *runview.View) []fact.Finding { return find(v, false) }
+
+func find(v *runview.View, predicts bool) (out []fact.Finding) {
 	for _, varied := range v.Variations() {
 		facts := &Facts{sharedElasticity(v, varied)}
+		if predicts {
+			facts.Elasticity.Doubled = doubled(v, varied)
+		}
 		e := facts.Elasticity
 		out = append(out, fact.Finding{
 			ID: "elasticity/" + e.Stack + "/" + e.Mix, Case: "elasticity", Kind: fact.KindScaling, Workload: e.Mix,
@@ -66,7 +74,7 @@ func sharedElasticity(v *runview.View, varied *runview.Varied) Elasticity {
 	return runview.Once(v, key, func() Elasticity { return elasticityOf(v, varied) })
 }
 
-// elasticityOf returns what each limit is worth.
+// elasticityOf returns what each limit is worth, by what was measured.
 func elasticityOf(v *runview.View, varied *runview.Varied) Elasticity {
 	e := Elasticity{
 		Stack: varied.Of.Stack.Name, Mix: varied.Of.Workload.Name, Host: runview.HostText(varied.Host),
@@ -82,17 +90,23 @@ func elasticityOf(v *runview.View, varied *runview.Varied) Elasticity {
 	}
 	adjustChanges(v, e.Limits)
 	e.Workload = e.Mix
-	var objective fact.Objective
+	s, i := scalingOf(v, varied)
+	if i >= 0 {
+		e.Workload, e.Used = s.Workload, v.Points(s)[i].Binds
+	}
+	conclude(&e)
+	return e
+}
+
+// scalingOf returns the scaling that a varied mix is one number of instances of, and which; -1 for a mix in none.
+func scalingOf(v *runview.View, varied *runview.Varied) (s runview.Series, index int) {
 	for _, s := range v.Scalings() {
 		i := slices.Index(s.Cells(), varied.Of)
 		if i >= 0 {
-			e.Workload, e.Used, objective = s.Workload, v.Points(s)[i].Binds, v.Objective(s)
-			break
+			return s, i
 		}
 	}
-	conclude(&e)
-	e.Doubled = doubled(v, varied, objective)
-	return e
+	return runview.Series{}, -1
 }
 
 // worthOf compares what was measured with more and with less of a limit with what was

@@ -14,7 +14,12 @@ const (
 
 // doubled predicts the load line with twice of each limit, by a model of this run alone; nil where
 // the run does not make one that is good enough.
-func doubled(v *runview.View, varied *runview.Varied, objective fact.Objective) *Doubled {
+func doubled(v *runview.View, varied *runview.Varied) *Doubled {
+	var objective fact.Objective
+	s, i := scalingOf(v, varied)
+	if i >= 0 {
+		objective = v.Objective(s)
+	}
 	if varied.Host == nil || objective.Standalone > 0 {
 		return nil
 	}

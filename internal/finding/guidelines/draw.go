@@ -289,7 +289,7 @@ func (a *adviser) limits() {
 
 // adviseLimits advises which limit of the scaled-down host to raise, by the throughput that this would buy.
 func (a *adviser) adviseLimits() {
-	for _, f := range elasticity.Find(a.v) {
+	for _, f := range elasticity.Measured(a.v) {
 		facts, ok := f.Facts.(*elasticity.Facts)
 		if !ok {
 			continue
