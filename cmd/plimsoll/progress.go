@@ -246,17 +246,17 @@ func (l *lines) Begin(_ result.Trial, done, all int) { l.begin(done, all) }
 
 func (l *lines) End(t result.Trial, done, all int) {
 	l.begin(done, all)
-	if all > maxTrialLines && done%10 != 0 && done != 1 && done != all && t.Measured() != nil {
+	if all > maxTrialLines && done%10 != 0 && done != 1 && done != all && t.Counts() != nil {
 		return
 	}
 	what := string(t.Status)
 	switch {
-	case t.Measured() != nil:
+	case t.Counts() != nil:
 		unit := "IOPS"
 		if t.Honesty() != nil && t.Honesty().Source.Operations() {
 			unit = "ops/s"
 		}
-		what = fmt.Sprintf("%.0f %s", t.Measured().IOPS(), unit)
+		what = fmt.Sprintf("%.0f %s", t.Counts().IOPS(), unit)
 		if t.Honesty() != nil && t.Honesty().Source == result.SourceMemory {
 			what += " (served from memory)"
 		}

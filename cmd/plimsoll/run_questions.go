@@ -31,7 +31,7 @@ func (a *app) questions(e *experiment.Experiment) []experiment.Question {
 func overheads(run *result.Run) map[[2]string]time.Duration {
 	seconds, trials := map[[2]string]float64{}, map[[2]string]float64{}
 	for _, t := range run.Trials {
-		if t.Measured() == nil || len(t.Phases) == 0 {
+		if t.Counts() == nil || len(t.Phases) == 0 {
 			continue
 		}
 		key := [2]string{t.Stack, t.Mix}

@@ -19,7 +19,7 @@ func MeasuredBy(run *result.Run) (capacities []Capacity) {
 	values := map[point][]float64{}
 	var order []point
 	for _, t := range run.Trials {
-		measured := t.Measured()
+		measured := t.Counts()
 		if t.Status != result.TrialDone || measured == nil {
 			continue
 		}

@@ -147,10 +147,7 @@ func drivePoint(run *result.Run, mix result.Mix, done []*result.Trial) (p DriveP
 		}
 		var r, w []float64
 		for _, trial := range done {
-			m := trial.Measured()
-			if tenant != "" {
-				m = trial.OfTenant(tenant)
-			}
+			m := trial.CountsBy(func(in *result.Instance) bool { return tenant == "" || in.Tenant == tenant })
 			if m == nil {
 				continue
 			}

@@ -191,7 +191,20 @@ func mergeLatencies(stage Stage, operations []Operation) hist.Histogram {
 
 // Together sums up measurements of instances that ran at the same time: counts and rates are added, histograms are
 // merged, CPU shares are averaged, and the longest time is taken.
-func Together(measurements ...*Measurement) (sum Measurement) {
+func Together(measurements ...*Measurement) Measurement {
+	return addUp(measurements, func(sum *Operation, parts []Operation) {
+		for _, o := range parts {
+			for stage := range o.Latency {
+				if _, merged := sum.Latency[stage]; !merged {
+					sum.setLatency(stage, mergeLatencies(stage, parts))
+				}
+			}
+		}
+	})
+}
+
+// addUp sums up measurements as Together does; addLatencies sets the latencies of the sum of an operation.
+func addUp(measurements []*Measurement, addLatencies func(sum *Operation, parts []Operation)) (sum Measurement) {
 	parts := map[string][]Operation{}
 	var names []string
 	for _, m := range measurements {
@@ -208,12 +221,14 @@ func Together(measurements ...*Measurement) (sum Measurement) {
 		}
 	}
 	for _, name := range names {
-		sum.Operations = append(sum.Operations, addOperations(name, parts[name]))
+		o := addCounts(name, parts[name])
+		addLatencies(&o, parts[name])
+		sum.Operations = append(sum.Operations, o)
 	}
 	return sum
 }
 
-func addOperations(name string, parts []Operation) Operation {
+func addCounts(name string, parts []Operation) Operation {
 	sum := Operation{Name: name}
 	for _, o := range parts {
 		sum.Count += o.Count
@@ -223,11 +238,6 @@ func addOperations(name string, parts []Operation) Operation {
 		sum.Bytes += o.Bytes
 		sum.Rate += o.Rate
 		sum.BytesPerSecond += o.BytesPerSecond
-		for stage := range o.Latency {
-			if _, merged := sum.Latency[stage]; !merged {
-				sum.setLatency(stage, mergeLatencies(stage, parts))
-			}
-		}
 	}
 	return sum
 }

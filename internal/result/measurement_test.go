@@ -2,6 +2,7 @@ package result
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -81,16 +82,19 @@ func TestMeasuredOfInstances(t *testing.T) {
 		{Index: 2, Tenant: "b", Problem: &problem.Problem{What: "killed"}},
 		{Index: 3, Tenant: "c", Measurement: measuredAt(7)},
 	}}
+	ofTenant := func(tenant string) *Measurement {
+		return trial.MeasuredBy(func(in *Instance) bool { return in.Tenant == tenant })
+	}
 	if got := trial.Measured().IOPS(); got != 157 {
 		t.Errorf("all did %v/s", got)
 	}
-	if got := trial.OfTenant("a").IOPS(); got != 150 {
+	if got := ofTenant("a").IOPS(); got != 150 {
 		t.Errorf("tenant a did %v/s", got)
 	}
-	if got := trial.OfTenant("b"); got != nil {
+	if got := ofTenant("b"); got != nil {
 		t.Errorf("a tenant that died did %+v", got)
 	}
-	if alone := trial.OfTenant("c"); alone != trial.Instances[3].Measurement {
+	if alone := ofTenant("c"); alone != trial.Instances[3].Measurement {
 		t.Error("the measurement of one instance is copied")
 	}
 	if (&Trial{}).Measured() != nil || One(nil) != nil {
@@ -106,5 +110,28 @@ func TestWorstHonesty(t *testing.T) {
 	}
 	if (&Trial{}).Honesty() != nil {
 		t.Error("there is none to show")
+	}
+}
+
+// Counts are what was measured, without latencies.
+func TestCountsOfInstances(t *testing.T) {
+	measuredAt := func(rate float64) *Measurement {
+		return &Measurement{Seconds: rate, UserCPU: 0.1, Notes: []string{"slow"}, Operations: []Operation{{Name: Read,
+			Count: 5, Rate: rate, Latency: map[Stage]hist.Histogram{Total: latencyOf(7, 5)}}}}
+	}
+	trial := Trial{Instances: []Instance{
+		{Index: 0, Tenant: "a", Measurement: measuredAt(100)},
+		{Index: 1, Tenant: "b", Measurement: measuredAt(50)},
+	}}
+	want, got := trial.Measured(), trial.Counts()
+	if got.Operations[0].Latency != nil {
+		t.Error("latencies are merged")
+	}
+	want.Operations[0].Latency = nil
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, and not %+v", got, want)
+	}
+	if alone := trial.CountsBy(func(in *Instance) bool { return in.Tenant == "b" }); alone.IOPS() != 50 {
+		t.Errorf("tenant b did %v/s", alone.IOPS())
 	}
 }

@@ -101,7 +101,7 @@ func limitsOf(host *result.Limits, c *Cell) (shared, ownLimits result.Limits) {
 
 // DeviceRate returns the rate per second of the devices that hold the files, while instances were measured.
 func DeviceRate(t *result.Trial, counted func(result.DeviceCounter) uint64) (perSecond float64, ok bool) {
-	m := t.Measured()
+	m := t.Counts()
 	sum, known := 0.0, false
 	for _, c := range t.Checks {
 		for _, d := range c.Served {

@@ -30,6 +30,7 @@ type Cell struct {
 
 	samples   map[sampleKey]Sample            // of Sample, each computed once
 	setups    map[int]*setup                  // by number, see together; nil before the first sample
+	whole     *group                          // all instances; nil before the first use
 	latencies map[result.Stage]hist.Histogram // of Merge
 }
 
@@ -58,24 +59,35 @@ func (c *Cell) Sample(m Metric) Sample {
 			c.setups[t.BringUp].trials++
 		}
 	}
-	sample = slices.Clip(m.sample(c.Trials, ofTenant(""), func(trials []*result.Trial) (float64, bool) {
+	sample = slices.Clip(m.sample(c.Trials, c.allInstances(), func(trials []*result.Trial) (float64, bool) {
 		return c.together(m, trials)
 	}))
 	c.samples[key] = sample
 	return sample
 }
 
+// allInstances returns the group of all instances of the cell's trials.
+func (c *Cell) allInstances() *group {
+	if c.whole == nil {
+		c.whole = groupOf(ofTenant(""))
+	}
+	return c.whole
+}
+
+// MeasuredOf returns what the instances of a trial of the cell measured together. Latencies are merged once.
+func (c *Cell) MeasuredOf(t *result.Trial) *result.Measurement { return c.allInstances().measured(t) }
+
 // together returns a metric of trials of one setup that all have it. The measurements of a whole setup are merged once
 // for all metrics.
 func (c *Cell) together(m Metric, trials []*result.Trial) (value float64, ok bool) {
 	s := c.setups[trials[0].BringUp]
 	if trials[0].BringUp <= 0 || len(trials) != s.trials {
-		return m.together(trials, ofTenant(""))
+		return m.together(trials, c.allInstances())
 	}
 	if s.merged == nil {
 		measurements := make([]*result.Measurement, len(trials))
 		for i, t := range trials {
-			measurements[i] = t.Measured()
+			measurements[i] = c.MeasuredOf(t)
 		}
 		merged := result.Together(measurements...)
 		s.merged = &merged
@@ -88,7 +100,7 @@ func (c *Cell) together(m Metric, trials []*result.Trial) (value float64, ok boo
 func (c *Cell) Operations(percentile Metric) (fewest uint64, enough bool) {
 	enough = true
 	for i, u := range c.Rates {
-		count, known := percentile.operations(u.Trials, ofTenant(""))
+		count, known := percentile.operations(u.Trials, c.allInstances())
 		if enough = enough && known; i == 0 || count < fewest {
 			fewest = count
 		}
@@ -183,7 +195,7 @@ func (c *Cell) Merge(stage result.Stage) hist.Histogram {
 	}
 	var parts []hist.Histogram
 	for _, t := range c.Trials {
-		parts = append(parts, t.Measured().Latency(stage))
+		parts = append(parts, c.MeasuredOf(t).Latency(stage))
 	}
 	if c.latencies == nil {
 		c.latencies = map[result.Stage]hist.Histogram{}

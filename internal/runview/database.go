@@ -10,11 +10,20 @@ import (
 
 // Asked returns the load of a workload on a database. ok is false for workloads without one.
 func (v *View) Asked(workload string) (l ycsb.Load, ok bool) {
-	w, known := v.Run.Workload(workload)
-	if !known || !slices.Contains([]string{ycsb.Kind.Name, ycsb.TPCC.Name}, w.Kind) {
-		return l, false
-	}
-	return ycsb.LoadOf(w.Declared)
+	asked := Once(v, "load of "+workload, func() (asked loadAsked) {
+		w, known := v.Run.Workload(workload)
+		if known && slices.Contains([]string{ycsb.Kind.Name, ycsb.TPCC.Name}, w.Kind) {
+			asked.load, asked.known = ycsb.LoadOf(w.Declared)
+		}
+		return asked
+	})
+	return asked.load, asked.known
+}
+
+// loadAsked is what View.Asked returns.
+type loadAsked struct {
+	load  ycsb.Load
+	known bool
 }
 
 // Server returns the database that a workload drives. ok is false for workloads without one.

@@ -17,7 +17,7 @@ func (v *View) AtLook(level float64) float64 {
 	return Once(v, fmt.Sprint("level at look ", level), func() float64 {
 		rounds := 0
 		for _, t := range v.Run.Trials {
-			if t.Measured() != nil {
+			if t.Counts() != nil {
 				rounds = max(rounds, t.Block)
 			}
 		}

@@ -24,6 +24,9 @@ type Metric struct {
 	// measurement.
 	value func(t *result.Trial, instances []result.Instance, m *result.Measurement) (value float64, ok bool)
 
+	// counts marks a metric that needs no latencies.
+	counts bool
+
 	// merges marks a metric of merged measurements, such as a percentile, over the trials of one setup; others are
 	// averaged. Its value function must use only m.
 	merges bool
@@ -37,12 +40,12 @@ type Metric struct {
 // operations returns how many operations the wanted instances of one setup's trials completed, of a percentile, and
 // whether they are enough for it to be known: it takes hist.LeastFor of them. One that an imported file printed is
 // taken as it is.
-func (m Metric) operations(trials []*result.Trial, wanted func(*result.Instance) bool) (count uint64, enough bool) {
+func (m Metric) operations(trials []*result.Trial, g *group) (count uint64, enough bool) {
 	if m.latency == nil {
 		return 0, true
 	}
 	for _, t := range trials {
-		l := m.latency(t.MeasuredBy(wanted))
+		l := m.latency(g.measured(t))
 		if l.Bins.IsEmpty() {
 			return count, true
 		}
@@ -67,13 +70,47 @@ func (m Metric) Of(t *result.Trial, tenant string) (value float64, ok bool) {
 
 // Some returns the metric of the wanted instances of a trial.
 func (m Metric) Some(t *result.Trial, wanted func(*result.Instance) bool) (value float64, ok bool) {
-	measured := t.MeasuredBy(wanted)
+	return m.valueIn(t, groupOf(wanted))
+}
+
+func (m Metric) valueIn(t *result.Trial, g *group) (value float64, ok bool) {
+	measured := m.measured(t, g)
 	if measured == nil {
 		return 0, false
 	}
-	instances := slices.DeleteFunc(slices.Clone(t.Instances), func(in result.Instance) bool { return !wanted(&in) })
+	instances := slices.DeleteFunc(slices.Clone(t.Instances), func(in result.Instance) bool { return !g.wanted(&in) })
 	value, ok = m.value(t, instances, measured)
 	return value, ok && Finite(value)
+}
+
+// measured returns as much as the metric needs of what the instances of a group measured together in a trial.
+func (m Metric) measured(t *result.Trial, g *group) *result.Measurement {
+	if m.counts {
+		return t.CountsBy(g.wanted)
+	}
+	return g.measured(t)
+}
+
+// group is some instances of trials, whose measurements are merged once for each trial.
+type group struct {
+	wanted func(*result.Instance) bool
+	merged map[*result.Trial]*result.Measurement
+}
+
+func groupOf(wanted func(*result.Instance) bool) *group { return &group{wanted: wanted} }
+
+// measured returns what the instances of the group measured together in a trial.
+func (g *group) measured(t *result.Trial) *result.Measurement {
+	m, known := g.merged[t]
+	if known {
+		return m
+	}
+	if g.merged == nil {
+		g.merged = map[*result.Trial]*result.Measurement{}
+	}
+	m = t.MeasuredBy(g.wanted)
+	g.merged[t] = m
+	return m
 }
 
 // ofTenant returns which instances are of a tenant; all for "".
@@ -84,19 +121,19 @@ func ofTenant(tenant string) func(*result.Instance) bool {
 // Together returns the metric of the trials of one setup: that of their merged measurements, or the mean of their
 // values. ok is false where it is unknown for one of them.
 func (m Metric) Together(trials []*result.Trial, tenant string) (value float64, ok bool) {
-	return m.together(trials, ofTenant(tenant))
+	return m.together(trials, groupOf(ofTenant(tenant)))
 }
 
-func (m Metric) together(trials []*result.Trial, wanted func(*result.Instance) bool) (value float64, ok bool) {
+func (m Metric) together(trials []*result.Trial, g *group) (value float64, ok bool) {
 	var measurements []*result.Measurement
 	sum := 0.0
 	for _, t := range trials {
-		value, ok = m.Some(t, wanted)
+		value, ok = m.valueIn(t, g)
 		if !ok {
 			return 0, false
 		}
 		sum += value
-		measurements = append(measurements, t.MeasuredBy(wanted))
+		measurements = append(measurements, m.measured(t, g))
 	}
 	if len(measurements) < 2 || !m.merges {
 		return sum / float64(len(measurements)), len(measurements) > 0
@@ -121,16 +158,17 @@ func (m Metric) Sample(trials []*result.Trial, tenant string) Sample {
 // merged with those of the others is left out. The sample is empty where a setup has too few operations for the metric:
 // those that are left would be the fast ones.
 func (m Metric) SampleOf(trials []*result.Trial, wanted func(*result.Instance) bool) Sample {
-	return m.sample(trials, wanted, func(setup []*result.Trial) (float64, bool) { return m.together(setup, wanted) })
+	g := groupOf(wanted)
+	return m.sample(trials, g, func(setup []*result.Trial) (float64, bool) { return m.together(setup, g) })
 }
 
 // sample returns the sample that SampleOf documents. together returns the metric of the trials of one setup.
 func (m Metric) sample(
-	trials []*result.Trial, wanted func(*result.Instance) bool, together func([]*result.Trial) (float64, bool),
+	trials []*result.Trial, g *group, together func([]*result.Trial) (float64, bool),
 ) Sample {
 	var sample Sample
-	for _, u := range Take(trials, func(t *result.Trial) (float64, bool) { return m.Some(t, wanted) }) {
-		if _, enough := m.operations(u.Trials, wanted); !enough {
+	for _, u := range Take(trials, func(t *result.Trial) (float64, bool) { return m.valueIn(t, g) }) {
+		if _, enough := m.operations(u.Trials, g); !enough {
 			return nil
 		}
 		ok := true
@@ -146,18 +184,20 @@ func (m Metric) sample(
 
 // The metrics. A new one is one entry more; so that --metric and comparisons have it, name it in Metrics.
 var (
-	Rate      = Metric{ID: "iops", Name: "IOPS", Unit: "per second", HigherIsBetter: true, value: rate}
+	Rate = Metric{ID: "iops", Name: "IOPS", Unit: "per second", HigherIsBetter: true, counts: true,
+		value: rate}
 	Bandwidth = Metric{
 		ID:             "bandwidth",
 		Name:           "bandwidth",
 		Unit:           "bytes per second",
 		HigherIsBetter: true,
+		counts:         true,
 		value:          bandwidth,
 	}
 	WeakestRate = Metric{ID: "weakest", Name: "rate of the slowest instance", Unit: "per second", HigherIsBetter: true,
-		value: weakest}
+		counts: true, value: weakest}
 	Fairness = Metric{ID: "fairness", Name: "Jain's index over instances", Unit: "share", HigherIsBetter: true,
-		value: fairness}
+		counts: true, value: fairness}
 
 	MeanLatency  = latencyMetric("mean", "mean latency", result.Total, mean)
 	MeanService  = latencyMetric("mean-service", "mean completion latency", result.Completion, mean)
@@ -178,18 +218,20 @@ var (
 	DeviceWriteBytes = deviceCount("device-write-bytes", "bytes written to devices per operation", "bytes",
 		func(d result.DeviceCounter) uint64 { return d.WriteBytes })
 	DeviceBandwidth = Metric{ID: "device-bandwidth", Name: "bandwidth of devices", Unit: "bytes per second",
-		value: deviceBandwidth}
-	WrittenBytes = Metric{ID: "written", Name: "files written before", Unit: "bytes", value: fileBytes}
+		counts: true, value: deviceBandwidth}
+	WrittenBytes = Metric{ID: "written", Name: "files written before", Unit: "bytes", counts: true, value: fileBytes}
 
-	CPUPerOp     = Metric{ID: "cpu", Name: "CPU time per operation", Unit: "s", value: cpuPerOperation}
+	CPUPerOp     = Metric{ID: "cpu", Name: "CPU time per operation", Unit: "s", counts: true, value: cpuPerOperation}
 	HostCPUPerOp = Metric{
-		ID:    "host-cpu",
-		Name:  "CPU time of the host per operation",
-		Unit:  "s",
-		value: hostCPUPerOperation,
+		ID:     "host-cpu",
+		Name:   "CPU time of the host per operation",
+		Unit:   "s",
+		counts: true,
+		value:  hostCPUPerOperation,
 	}
-	PeakMemory  = Metric{ID: "memory", Name: "peak memory", Unit: "bytes", value: peakMemory}
-	FixedMemory = Metric{ID: "fixed-memory", Name: "memory that is never reclaimed", Unit: "bytes", value: fixedMemory}
+	PeakMemory  = Metric{ID: "memory", Name: "peak memory", Unit: "bytes", counts: true, value: peakMemory}
+	FixedMemory = Metric{ID: "fixed-memory", Name: "memory that is never reclaimed", Unit: "bytes", counts: true,
+		value: fixedMemory}
 
 	// Of all instances together: what is a share of the time of one is added up.
 	CacheBytes = perInstanceUsage("cache", "bytes", func(u *result.Usage) float64 { return float64(u.CacheBytes) })
@@ -237,7 +279,7 @@ func weakest(_ *result.Trial, instances []result.Instance, _ *result.Measurement
 // deviceCount returns the metric of a count of the devices that hold the files, per operation of any instance:
 // devices do not distinguish them.
 func deviceCount(id, name, unit string, count func(result.DeviceCounter) uint64) Metric {
-	return Metric{ID: id, Name: name, Unit: unit,
+	return Metric{ID: id, Name: name, Unit: unit, counts: true,
 		value: func(t *result.Trial, _ []result.Instance, _ *result.Measurement) (float64, bool) {
 			sum, known := 0.0, false
 			for _, c := range t.Checks {
@@ -247,7 +289,7 @@ func deviceCount(id, name, unit string, count func(result.DeviceCounter) uint64)
 					}
 				}
 			}
-			done := float64(t.Measured().IOs()) * t.RampFactor()
+			done := float64(t.Counts().IOs()) * t.RampFactor()
 			return sum / done, known && done > 0
 		}}
 }
@@ -258,7 +300,7 @@ func hostCPUPerOperation(t *result.Trial, _ []result.Instance, _ *result.Measure
 	if t.Neighbours == nil || t.Neighbours.CPU == nil {
 		return 0, false
 	}
-	done := float64(t.Measured().IOs()) * t.RampFactor()
+	done := float64(t.Counts().IOs()) * t.RampFactor()
 	return t.Neighbours.CPU.OwnSeconds / done, done > 0
 }
 
@@ -347,8 +389,10 @@ func PercentileOf(operation string, percent float64) Metric {
 
 // RateOf is the rate of one operation.
 func RateOf(operation string) Metric {
-	return ofOperation(operation, "1/s", operation,
+	m := ofOperation(operation, "1/s", operation,
 		func(o result.Operation, m *result.Measurement) (float64, bool) { return o.Rate, m.IOs() > 0 })
+	m.counts = true
+	return m
 }
 
 // TimeShareOf is the share of one operation in the time that all of them took.
@@ -419,7 +463,7 @@ func tailOverMean(_ *result.Trial, _ []result.Instance, m *result.Measurement) (
 }
 
 func perInstanceUsage(id, unit string, quantity func(*result.Usage) float64) Metric {
-	return Metric{ID: id, Name: strings.ReplaceAll(id, "-", " "), Unit: unit,
+	return Metric{ID: id, Name: strings.ReplaceAll(id, "-", " "), Unit: unit, counts: true,
 		value: func(_ *result.Trial, instances []result.Instance, _ *result.Measurement) (sum float64, ok bool) {
 			for _, in := range instances {
 				if in.Usage == nil {

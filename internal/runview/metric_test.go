@@ -114,3 +114,17 @@ func TestFixedMemory(t *testing.T) {
 		}
 	}
 }
+
+// Metrics of counts are the same without latencies.
+func TestMetricsOfCounts(t *testing.T) {
+	trial := several()
+	for _, m := range append(Metrics(), Fairness, DeviceWrites, DeviceReadBytes, DeviceWriteBytes, DeviceBandwidth,
+		WrittenBytes, HostCPUPerOp, FixedMemory, CacheBytes, CPUs, Throttled, RateOf(result.Read)) {
+		value, ok := m.Of(trial, "a")
+		m.counts = false
+		want, wantOK := m.Of(trial, "a")
+		if value != want || ok != wantOK {
+			t.Errorf("%s is %g, %t without latencies, and %g, %t with them", m.ID, value, ok, want, wantOK)
+		}
+	}
+}

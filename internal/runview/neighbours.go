@@ -135,7 +135,7 @@ func watchedSeconds(t *result.Trial) float64 {
 	if cpu := t.Neighbours.CPU; cpu != nil {
 		return cpu.Seconds
 	}
-	return t.Measured().Seconds
+	return t.Counts().Seconds
 }
 
 func cpuNeighbours(v *View) *fact.CPUNeighbours {

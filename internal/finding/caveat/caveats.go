@@ -219,7 +219,7 @@ func whyUntraced(c *runview.Cell) string {
 func withHistogram(c *runview.Cell) int {
 	n := 0
 	for _, t := range c.Trials {
-		m := t.Measured()
+		m := c.MeasuredOf(t)
 		reads, writes := m.Operation(result.Read).Latency[result.Total], m.Operation(result.Write).Latency[result.Total]
 		if m.IOs() == 0 || !reads.Bins.IsEmpty() || !writes.Bins.IsEmpty() {
 			n++
@@ -240,7 +240,7 @@ func spread(c *runview.Cell) float64 {
 // runtime is the shortest measured time of a cell's trials, in seconds.
 func runtime(c *runview.Cell) float64 {
 	shortest := slices.MinFunc(c.Trials, func(a, b *result.Trial) int {
-		return cmp.Compare(a.Measured().Seconds, b.Measured().Seconds)
+		return cmp.Compare(a.Counts().Seconds, b.Counts().Seconds)
 	})
-	return shortest.Measured().Seconds
+	return shortest.Counts().Seconds
 }

@@ -159,7 +159,7 @@ func WritesPerWrite(c *runview.Cell) []DeviceWrites {
 // writesIn returns what the devices wrote in one trial; nothing when fio wrote
 // nothing.
 func writesIn(t *result.Trial) map[place]DeviceWrites {
-	m := t.Measured()
+	m := t.Counts()
 	if t.Honesty() == nil || m.Operation(result.Write).Count == 0 || m.Operation(result.Write).Bytes == 0 {
 		return nil
 	}

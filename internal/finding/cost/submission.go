@@ -28,7 +28,7 @@ func Submission(v *runview.View) []fact.Finding {
 		for _, d := range Directions {
 			var slat, clat, lat []hist.Histogram
 			for _, t := range c.Trials {
-				dir := t.Measured().Operation(d.Operation)
+				dir := c.MeasuredOf(t).Operation(d.Operation)
 				slat = append(slat, dir.Latency[result.Submission])
 				clat = append(clat, dir.Latency[result.Completion])
 				lat = append(lat, dir.Latency[result.Total])

@@ -84,7 +84,7 @@ func loadOnTarget(c *runview.Cell) (l TargetLoad, ok bool) {
 	var perIO, initiators []float64
 	l.Workload = c.Workload.Name
 	for _, t := range c.Trials {
-		spent, iops := t.TargetCPU, t.Measured().IOPS()
+		spent, iops := t.TargetCPU, t.Counts().IOPS()
 		if spent == nil || !(spent.IOs > 0) || !(spent.BusySeconds > 0) || !(iops > 0) {
 			continue
 		}

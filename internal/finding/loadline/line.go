@@ -20,9 +20,14 @@ const lineSamples = 2000
 
 // setup is the trials of one setup, or some of them drawn with replacement.
 type setup struct {
+	*measured
+	drawn []int // indices of trials, ascending
+}
+
+// measured is the trials of one setup, which all that are drawn from it share.
+type measured struct {
 	runview.Unit
 	key   [2]int             // round and setup
-	drawn []int              // indices of trials, ascending
 	tails map[string]float64 // p99 of trials that were drawn together, by their indices; NaN where it is not known
 }
 
@@ -92,7 +97,7 @@ func setupsOf(c *runview.Cell) (setups []setup) {
 		slices.SortFunc(rates, func(a, b runview.Unit) int { return cmp.Compare(a.Values[0], b.Values[0]) })
 	}
 	for i, u := range rates {
-		s := setup{Unit: u, key: [2]int{u.Round, u.Setup}, tails: map[string]float64{}}
+		s := setup{measured: &measured{Unit: u, key: [2]int{u.Round, u.Setup}, tails: map[string]float64{}}}
 		if !known {
 			s.key = [2]int{-1, i}
 		}
@@ -228,16 +233,15 @@ func oddsOf(o fact.Objective, levels []numbered, seed uint64) (odds []Odds) {
 // shared with other numbers of instances, and are drawn for themselves; so are the setups
 // of a number that was in few of them, where none of those was drawn: it did not do nothing.
 func (n numbered) resample(drawn [][2]int, rng *rand.Rand) numbered {
-	out := numbered{instances: n.instances, p99Known: n.p99Known}
+	out := numbered{n.instances, make([]setup, 0, len(drawn)), n.p99Known}
 	for _, key := range drawn {
 		i := slices.IndexFunc(n.setups, func(s setup) bool { return s.key == key })
 		if i < 0 {
 			continue // these were not measured in it
 		}
-		again := n.setups[i]
-		again.drawn = nil
-		for range again.Trials {
-			again.drawn = append(again.drawn, rng.IntN(len(again.Trials)))
+		again := setup{n.setups[i].measured, make([]int, len(n.setups[i].Trials))}
+		for k := range again.drawn {
+			again.drawn[k] = rng.IntN(len(again.drawn))
 		}
 		slices.Sort(again.drawn)
 		out.setups = append(out.setups, again)

@@ -280,7 +280,7 @@ func doneShare(t *result.Trial) (float64, bool) {
 
 func failures(t *result.Trial) (float64, bool) {
 	n := uint64(0)
-	for _, o := range t.Measured().Operations {
+	for _, o := range t.Counts().Operations {
 		n += o.Errors
 	}
 	return float64(n), true

@@ -108,7 +108,7 @@ func cpuPerIO(c *runview.Cell) float64 {
 	jobs := loadUnder(c).Jobs
 	var perTrial []float64
 	for _, t := range c.Trials {
-		m := t.Measured()
+		m := t.Counts()
 		ns := (m.UserCPU + m.SystemCPU) * float64(jobs) * m.Seconds * 1e9 / float64(m.IOs())
 		if runview.Finite(ns) {
 			perTrial = append(perTrial, ns)

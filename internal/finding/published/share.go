@@ -118,7 +118,7 @@ func numbersOf(c claims.Claim, role string, directionIndex int) []number {
 func submission(c *runview.Cell) (out []float64) {
 	for _, t := range c.Trials {
 		sum := func(stage result.Stage) (ns float64) {
-			for _, o := range t.Measured().Operations {
+			for _, o := range c.MeasuredOf(t).Operations {
 				if l := o.Latency[stage]; l.Count > 0 {
 					ns += l.MeanNS * float64(l.Count)
 				}

@@ -81,7 +81,7 @@ func (t tenancy) against(s *Share, c *runview.Cell, tenant result.Tenant, alone 
 	for _, d := range devicePerOperation {
 		*d.counter(&use), _ = cell.Median(func(t *result.Trial) (float64, bool) {
 			rate, ok := runview.DeviceRate(t, d.counted)
-			return rate / t.Measured().IOPS(), ok && t.Measured().IOPS() > 0
+			return rate / t.Counts().IOPS(), ok && t.Counts().IOPS() > 0
 		})
 	}
 	s.UseAlone = &use

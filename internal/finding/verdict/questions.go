@@ -116,7 +116,7 @@ func (f *Facts) sayNext(r *fact.Recommendation, next fact.Next) string {
 func spent(v *runview.View) (last int, seconds float64) {
 	for _, t := range v.Run.Trials {
 		seconds += t.ElapsedSeconds
-		if t.Measured() != nil {
+		if t.Counts() != nil {
 			last = max(last, t.Block)
 		}
 	}

@@ -147,8 +147,8 @@ func SharedMarks(points []fact.Point) (shared []string) {
 // readsAndWrites reports whether the numbers of a mix are of reads and writes together.
 func readsAndWrites(run *result.Run, mix string) bool {
 	return slices.ContainsFunc(run.Trials, func(t result.Trial) bool {
-		return t.Mix == mix && t.Measured() != nil && t.Measured().Operation(result.Read).Count > 0 &&
-			t.Measured().Operation(result.Write).Count > 0
+		return t.Mix == mix && t.Counts() != nil && t.Counts().Operation(result.Read).Count > 0 &&
+			t.Counts().Operation(result.Write).Count > 0
 	})
 }
 

@@ -69,7 +69,7 @@ func (p *Planner) costs(trials []result.Trial) (costs []float64, slower float64)
 	took, setups := map[result.Point]float64{}, map[result.Point]map[int]bool{}
 	for _, t := range trials {
 		point := pointOf(t)
-		if t.Measured() == nil {
+		if t.Counts() == nil {
 			continue
 		}
 		if setups[point] == nil {
@@ -109,7 +109,7 @@ func (p *Planner) slowness(trials int) float64 {
 	for i, t := range p.run.Trials[:trials] {
 		// The time to write whole devices is in no estimate.
 		filled := t.Preconditioning != nil && t.Preconditioning.Kind == result.PreconditionedDevice
-		if t.Measured() != nil && !filled {
+		if t.Counts() != nil && !filled {
 			took += t.ElapsedSeconds - result.SecondsOf(t.Phases, result.PhaseQuiet)
 			estimated += p.estimates()[i].Seconds()
 		}

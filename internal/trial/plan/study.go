@@ -131,7 +131,7 @@ func took(trials []result.Trial) (up, one float64) {
 	workloads := map[bringUp]map[string]bool{}
 	var later []float64
 	for _, t := range trials {
-		if t.Measured() == nil || t.BringUp == 0 {
+		if t.Counts() == nil || t.BringUp == 0 {
 			continue
 		}
 		b := bringUp{t.Stack, t.BringUp}
