@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -15,7 +17,8 @@ import (
 	"plimsoll/internal/testkit/hosttest"
 )
 
-var update = flag.Bool("update", false, "rewrite the lists in docs/reference/{commands,experiments,glossary}.md")
+var update = flag.Bool("update", false,
+	"rewrite experiments.json, and the lists in docs/reference/{commands,experiments,glossary}.md")
 
 const reference, rewrite = "../../docs/reference/", "go test ./cmd/plimsoll -run Docs -update"
 
@@ -65,6 +68,44 @@ func TestDocsExperiments(t *testing.T) {
 		t.Fatalf("the questions list\n%q, and there are\n%q", listed, all)
 	}
 	hosttest.Listed(t, reference+"experiments.md", "experiments", rewrite, out.String(), *update)
+}
+
+// experiments.json has what the built-in experiments are.
+func TestDocsListed(t *testing.T) {
+	var all []listedExperiment
+	for _, name := range examples.List() {
+		e, err := loadExperiment(name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := listedExperiment{Name: name, Question: e.Question, Stacks: len(e.Stacks), Workloads: len(e.Workloads),
+			Scales: e.Scales}
+		for _, q := range questions {
+			if slices.Contains(q.experiments, name) {
+				l.Group = q.title
+			}
+		}
+		if e.Mixed() {
+			l.Mixes = len(e.Mixes)
+		}
+		experiment.AddControl(e) // which a run measures as well
+		trials := experiment.Trials(e, 0)
+		l.Trials, l.Seconds = len(trials), experiment.EstimateOf(e, trials).Seconds()
+		all = append(all, l)
+	}
+	text, err := json.MarshalIndent(all, "", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text = append(text, '\n'); bytes.Equal(text, listedFile) {
+		return
+	}
+	if !*update {
+		t.Fatalf("experiments.json is not up to date: %s", rewrite)
+	}
+	if err := os.WriteFile("experiments.json", text, 0o644); err != nil { //nolint:gosec // it is no secret
+		t.Fatal(err)
+	}
 }
 
 // The index of the documentation names every page for users.
