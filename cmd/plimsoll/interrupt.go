@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"runtime"
+	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,11 +21,20 @@ func endsSoon(newCommand func(*app) *cobra.Command) func(*app) *cobra.Command {
 		cmd := newCommand(a)
 		run := cmd.RunE
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			collectLater()
 			return soon(cmd.Context(), func() error { return run(cmd, args) })
 		}
 		return cmd
 	}
 }
+
+// collectLater has garbage collected from a heap of 32 MB on, and from there on as usual. A command that ends within
+// 150 ms spent a fifth of its processor time on collections from 4 MB on.
+var collectLater = sync.OnceFunc(func() {
+	const percent = 800 // of 4 MB
+	usual := debug.SetGCPercent(percent)
+	runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
+})
 
 // soon does what changes nothing on the host, and does not wait for it once ctx
 // has ended.
