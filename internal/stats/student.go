@@ -1,10 +1,31 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"sync"
+)
+
+type studentKey struct {
+	p       float64
+	degrees int
+}
+
+var studentKnown sync.Map // of studentKey: float64; a model asks for the same few thousands of times
 
 // StudentQuantile returns the value below which a Student's t with whole
 // degrees of freedom falls with probability p, from 0.5 to below 1.
 func StudentQuantile(p float64, degrees int) float64 {
+	key := studentKey{p, degrees}
+	known, ok := studentKnown.Load(key)
+	if ok {
+		return known.(float64)
+	}
+	value := studentQuantile(p, degrees)
+	studentKnown.Store(key, value)
+	return value
+}
+
+func studentQuantile(p float64, degrees int) float64 {
 	// In the angle atan(t/sqrt(degrees)) the distribution is a finite sum and
 	// its range is bounded, so that bisection finds it to the last bits.
 	low, high := 0.0, math.Pi/2
