@@ -53,13 +53,13 @@ func TestServersAreRates(t *testing.T) {
 	}{
 		{sampled(1, database.Counts{Operations: 100, Timed: 50, Microseconds: 1000}), "[]"},
 		{sampled(2, database.Counts{Operations: 300, Timed: 150, Microseconds: 5000}), "[200 100 4000]"},
-		{sampled(2.8, database.Counts{Operations: 380, Own: 40, Timed: 150, Microseconds: 5000}), "[50 NaN NaN]"},
+		{sampled(2.8, database.Counts{Operations: 380, Readings: 40, Timed: 150, Microseconds: 5000}), "[50 NaN NaN]"},
 		{nil, "[]"},
 		{sampled(4.8, database.Counts{Operations: 500}), "[]"}, // it spans an interval without an answer
 		{sampled(5.8, database.Counts{Operations: 510}), "[10 NaN NaN]"},
 		{sampled(6.8, database.Counts{Operations: 5}), "[]"}, // the counters went back
-		{sampled(7.8, database.Counts{Operations: 25, Own: 90}), "[0 NaN NaN]"},
-		{sampled(8.8, database.Counts{Operations: 99, Own: 90, Era: "2"}), "[]"},
+		{sampled(7.8, database.Counts{Operations: 25, Readings: 90}), "[0 NaN NaN]"},
+		{sampled(8.8, database.Counts{Operations: 99, Readings: 90, Era: "2"}), "[]"},
 		{&sample{failed: true}, "[]"},
 		{sampled(10.8, database.Counts{Operations: 100, Era: "2"}), "[]"},
 		{sampled(11.8, database.Counts{Operations: huge, Era: "2"}), "[]"}, // no server does that

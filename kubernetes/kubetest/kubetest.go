@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -110,6 +111,17 @@ func Schedule(t testing.TB, c *rest.Config, plugins runtime.Registry,
 	return ScheduleFor(t, kubernetes.NewForConfigOrDie(c), dynamics, plugins, change...)
 }
 
+// informersOf returns a scheduler's informers. Since 1.37 they take a name as well, which may be nil.
+func informersOf(client kubernetes.Interface) informers.SharedInformerFactory {
+	construct := reflect.ValueOf(scheduler.NewInformerFactory)
+	args := []reflect.Value{reflect.ValueOf(&client).Elem(), reflect.ValueOf(time.Duration(0))}
+	if construct.Type().NumIn() > len(args) {
+		args = append(args, reflect.Zero(construct.Type().In(len(args))))
+	}
+	factory, _ := construct.Call(args)[0].Interface().(informers.SharedInformerFactory)
+	return factory
+}
+
 // ScheduleFor is Schedule for a client, which may be a fake one without the informers of objects of any type.
 func ScheduleFor(t testing.TB, client kubernetes.Interface, dynamics dynamicinformer.DynamicSharedInformerFactory,
 	plugins runtime.Registry, change ...func(*config.KubeSchedulerConfiguration),
@@ -127,7 +139,7 @@ func ScheduleFor(t testing.TB, client kubernetes.Interface, dynamics dynamicinfo
 	for _, f := range change {
 		f(configuration)
 	}
-	informers := scheduler.NewInformerFactory(client, 0)
+	informers := informersOf(client)
 	recorders := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
 	err = recorders.StartRecordingToSinkWithContext(ctx)
 	if err != nil {
