@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 
 	"plimsoll/internal/stats"
 )
@@ -71,6 +72,9 @@ const (
 // search is a search for the rates of flows.
 type search struct {
 	flows     []flow
+	queues    []queue
+	numbers   []int // of each use: its queue
+	heads     []int // of each station: its last queue, from 1; 0 for none
 	now, next state
 	writes    []float64 // of an operation of each flow
 	held      bool      // the writes are those, and not what rates make of them
@@ -79,11 +83,20 @@ type search struct {
 	memory    []float64 // of all of these
 }
 
+// queue is a station, and how late waiting begins there: the uses that have it wait the same number of times as long as
+// their service.
+type queue struct {
+	station int
+	sharp   float64
+	before  int // another queue of the station, from 1; 0 for none
+}
+
 // state is the rates of flows, and what follows from them.
 type state struct {
 	rates, late []float64 // late is by how many seconds a client's cycle takes longer than its rate leaves it
 	used        []float64 // of each station, 0 to 1
-	each, waits []float64 // of each use: how long an operation keeps the station busy, and times that it waits
+	each        []float64 // of each use: how long an operation keeps the station busy
+	waits       []float64 // of each queue: how many times as long it waits
 }
 
 // solve finds the rate of each flow, and what is used of each station: at these rates the clients' cycles last as long
@@ -117,11 +130,8 @@ func (s *search) off() (most float64) {
 
 // begin makes room for a search, and finds rates at which no station is full.
 func (s *search) begin(flows []flow, stations int, near []float64) {
-	n, uses := len(flows), 0
-	for i := range flows {
-		uses += len(flows[i].uses)
-	}
-	need := n + n*stations + n*(n+1) + 2*(2*n+stations+2*uses)
+	n, uses := len(flows), s.queue(flows, stations)
+	need := n + n*stations + n*(n+1) + 2*(2*n+stations+uses+len(s.queues))
 	if len(s.memory) < need {
 		s.memory = make([]float64, need)
 	}
@@ -132,7 +142,8 @@ func (s *search) begin(flows []flow, stations int, near []float64) {
 	}
 	s.flows, s.writes, s.load, s.matrix = flows, take(n), take(n*stations), take(n*(n+1))
 	for _, at := range []*state{&s.now, &s.next} {
-		*at = state{rates: take(n), late: take(n), used: take(stations), each: take(uses), waits: take(uses)}
+		*at = state{rates: take(n), late: take(n), used: take(stations), each: take(uses),
+			waits: take(len(s.queues))}
 	}
 	if near != nil {
 		copy(s.now.rates, near)
@@ -153,6 +164,29 @@ func (s *search) begin(flows []flow, stations int, near []float64) {
 			s.now.rates[i] *= 0.999 * calmest / full
 		}
 	}
+}
+
+// queue notes the queue of each use, and returns how many uses there are.
+func (s *search) queue(flows []flow, stations int) (uses int) {
+	s.heads = slices.Grow(s.heads[:0], stations)[:stations]
+	clear(s.heads)
+	s.queues, s.numbers = s.queues[:0], s.numbers[:0]
+	for i := range flows {
+		for j := range flows[i].uses {
+			u := &flows[i].uses[j]
+			number := s.heads[u.station]
+			for number > 0 && s.queues[number-1].sharp != u.sharp {
+				number = s.queues[number-1].before
+			}
+			if number == 0 {
+				s.queues = append(s.queues, queue{u.station, u.sharp, s.heads[u.station]})
+				number = len(s.queues)
+				s.heads[u.station] = number
+			}
+			s.numbers = append(s.numbers, number-1)
+		}
+	}
+	return len(s.numbers)
 }
 
 // rewrite notes anew how much operations write, a part of the way to what their rates say, and leaves no station full.
@@ -196,14 +230,15 @@ func (s *search) follow(a *state) (most float64) {
 	if most >= 1 {
 		return most
 	}
+	for q := range s.queues {
+		a.waits[q] = wait(a.used[s.queues[q].station], s.queues[q].sharp)
+	}
 	at = 0
 	for i := range s.flows {
 		f := &s.flows[i]
 		a.late[i] = f.base - f.clients/a.rates[i]
-		for j := range f.uses {
-			u := &f.uses[j]
-			a.waits[at] = wait(a.used[u.station], u.sharp)
-			a.late[i] += a.each[at] * a.waits[at]
+		for range f.uses {
+			a.late[i] += a.each[at] * a.waits[s.numbers[at]]
 			at++
 		}
 	}
@@ -280,8 +315,8 @@ func (s *search) step() (steep, change float64) {
 		for j := range f.uses {
 			u := &f.uses[j]
 			if full := a.used[u.station]; full > 0 {
-				row[i] += s.batch(i) * (a.each[at] - u.fixed) * a.waits[at] / a.rates[i]
-				slope := a.each[at] * a.waits[at] * (u.sharp/full + 1/(1-full))
+				row[i] += s.batch(i) * (a.each[at] - u.fixed) * a.waits[s.numbers[at]] / a.rates[i]
+				slope := a.each[at] * a.waits[s.numbers[at]] * (u.sharp/full + 1/(1-full))
 				for k := range n {
 					row[k] += slope * s.load[k*stations+u.station]
 				}
