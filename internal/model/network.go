@@ -78,7 +78,7 @@ type search struct {
 	now, next state
 	writes    []float64 // of an operation of each flow
 	held      bool      // the writes are those, and not what rates make of them
-	load      []float64 // what one operation a second more adds to a station: by flow, then by station
+	load      []float64 // what one operation a second more adds to a station: by station, then by flow
 	matrix    []float64
 	memory    []float64 // of all of these
 }
@@ -289,7 +289,7 @@ func (s *search) climb() {
 // step leaves Newton's step in the last column of the matrix, and returns how steep the climb is along it
 // and the largest change of a rate, as a share.
 func (s *search) step() (steep, change float64) {
-	n, stations, a := len(s.flows), len(s.now.used), &s.now
+	n, a := len(s.flows), &s.now
 	w := n + 1
 	clear(s.matrix)
 	clear(s.load)
@@ -297,7 +297,7 @@ func (s *search) step() (steep, change float64) {
 	for i := range s.flows {
 		for j := range s.flows[i].uses {
 			u := &s.flows[i].uses[j]
-			s.load[i*stations+u.station] += (1 + u.others) * (a.each[at] + s.batch(i)*(a.each[at]-u.fixed))
+			s.load[u.station*n+i] += (1 + u.others) * (a.each[at] + s.batch(i)*(a.each[at]-u.fixed))
 			at++
 		}
 	}
@@ -317,8 +317,9 @@ func (s *search) step() (steep, change float64) {
 			if full := a.used[u.station]; full > 0 {
 				row[i] += s.batch(i) * (a.each[at] - u.fixed) * a.waits[s.numbers[at]] / a.rates[i]
 				slope := a.each[at] * a.waits[s.numbers[at]] * (u.sharp/full + 1/(1-full))
-				for k := range n {
-					row[k] += slope * s.load[k*stations+u.station]
+				loads, rates := s.load[u.station*n:u.station*n+n], row[:n]
+				for k, load := range loads {
+					rates[k] += slope * load
 				}
 			}
 			at++

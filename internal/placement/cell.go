@@ -373,11 +373,13 @@ type box struct {
 
 	low, high Line // s of a cycle beside Alone
 	writes    [2]float64
+	hasWaits  bool // these were computed
 }
 
 // waiting computes how long operations wait, and how often they write, at the rates of the box.
 func (b *box) waiting() {
 	slot := b.slot
+	b.hasWaits = true
 	writes := float64(slot.Writes.At1)
 	b.writes = [2]float64{writes, writes}
 	if batch := float64(slot.Writes.Batch); batch > 0 && writes > 0 {
@@ -410,7 +412,9 @@ func (b *box) shrink() bool {
 	slot := b.slot
 	for range 60 {
 		before := b.rates
-		b.waiting()
+		if !b.hasWaits || slot.Writes.Batch > 0 { // else rates do not change it
+			b.waiting()
+		}
 		b.rates[1] = min(b.rates[1], slot.Clients/b.shortest(), b.cap())
 		if slow := b.slowest(); slow > b.rates[0] {
 			b.rates[0] = slow
@@ -433,7 +437,9 @@ func (b *box) shrink() bool {
 			break
 		}
 	}
-	b.waiting()
+	if slot.Writes.Batch > 0 {
+		b.waiting()
+	}
 	return true
 }
 

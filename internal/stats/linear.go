@@ -23,8 +23,9 @@ func Eliminate(m []float64, n int) {
 				continue
 			}
 			by := m[r*w+c] / m[c*w+c]
-			for k := c; k < w; k++ {
-				m[r*w+k] -= by * m[c*w+k]
+			from, to := m[c*w+c:c*w+w], m[r*w+c:r*w+w]
+			for k, v := range from {
+				to[k] -= by * v
 			}
 		}
 	}
