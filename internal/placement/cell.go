@@ -22,6 +22,7 @@ type cell struct {
 	from, to  float64 // of time, where memory is short
 
 	bound  float64
+	parts  []float64 // of containers, by slot, that its program has; nil where its bound is near enough
 	number int
 	branch int   // station at which it is divided; -1 for time, -2 for nowhere
 	capped []int // demands of which the program knows that there are no more than there are

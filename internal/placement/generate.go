@@ -12,6 +12,7 @@ type column struct {
 	kind    int
 	filling filling
 	counts  []int
+	parts   []float64 // in place of counts, what a program of a cell has; nil for whole containers
 	value   float64
 }
 
@@ -36,6 +37,10 @@ func (s *search) master(columns []column, hosts, counts []int) (x, worth []float
 			a[j][len(hosts)+i] = float64(n)
 			c[j] += s.penalty * float64(n)
 		}
+		for i, n := range col.parts {
+			a[j][len(hosts)+i] = n
+			c[j] += s.penalty * n
+		}
 	}
 	return maximize(c, a, b)
 }
@@ -51,55 +56,93 @@ type pass struct {
 // passes follow each other: the next begins when one finds little more.
 var passes = [...]pass{{120, 3, 8, 0.02}, {40, 3, 12, 0.02}}
 
-// The proof at the end: how many cells of all kinds it looks at, how many of each in one go, and within what share of a
-// mean host a bound is near enough.
+// The proof at the end.
 const (
-	proofCells  = 12_000
-	proofStep   = 500
-	proofWithin = 0.004
+	proofCells  = 12_000 // of all kinds that it looks at
+	proofStep   = 500    // cells of a kind in one go
+	proofWithin = 0.004  // share of a mean host within which a bound is near enough
+	proofSlow   = 0.2    // share of what is missing that a step brings at least, or else prices change
+	proofParts  = 8      // cells of a kind in the linear program of new prices
+	proofPace   = 0.5    // share of the way from the best prices to those of the linear program
 )
 
 // slow is the share by which a plan of parts of hosts becomes better in a round, below which the next pass begins.
 const slow = 5e-4
 
-// prove bounds what hosts are worth at prices, as near to their rents as proofCells cells come.
-func (s *search) prove(prices, rent []float64, mean float64, hosts []int, goal goal) *proof {
+// prove bounds what hosts are worth at prices of containers. It divides cells. Where that brings little, it changes the
+// prices: a linear program of the columns, and of what the programs of the worst cells have, finds prices at which
+// these are worth less (Kelley, The cutting-plane method for solving convex programs, 1960), and the same cells are
+// bounded anew. Of all bounds on the way the least counts. value is that of parts of columns, and the least that prices
+// can prove; mean is that of a host.
+func (s *search) prove(prices, rent []float64, value, mean float64, columns []column, hosts, counts []int,
+	goal goal,
+) (best *proof) {
 	divisions := make([]*division, len(s.kinds))
-	var workers sync.WaitGroup
 	for k, kind := range s.kinds {
 		if kind.cells == nil {
 			return nil
 		}
-		workers.Go(func() {
-			scale, fixed := goal.scale(s, k)
-			divisions[k] = kind.cells.divided(prices, scale, rent[k]+fixed+proofWithin*mean, s.stopped)
-		})
+		divisions[k] = &division{cells: kind.cells, stop: s.stopped}
 	}
-	workers.Wait()
-	for {
-		looked, open := 0, 0
+	concurrently := func(work func(k int, d *division)) {
+		var workers sync.WaitGroup
 		for k, d := range divisions {
-			looked += d.looked
-			if hosts[k] > 0 && len(d.open) > 0 {
-				open++
-			}
-		}
-		if open == 0 || looked >= proofCells || s.stopped() {
-			break
-		}
-		for k, d := range divisions {
-			if hosts[k] > 0 && len(d.open) > 0 {
-				workers.Go(func() { d.until(d.looked + proofStep) })
-			}
+			workers.Go(func() { work(k, d) })
 		}
 		workers.Wait()
 	}
-	out := &proof{prices: prices}
-	for k, d := range divisions {
-		_, fixed := goal.scale(s, k)
-		out.hosts += float64(hosts[k]) * max(0, d.bound()-fixed)
+	columns = slices.Clip(columns) // which others read
+	least, bestRent, repriced, before := math.Inf(1), rent, true, math.Inf(1)
+	for {
+		if repriced {
+			concurrently(func(k int, d *division) {
+				scale, fixed := goal.scale(s, k)
+				d.reprice(prices, scale, rent[k]+fixed+proofWithin*mean)
+			})
+			repriced, before = false, math.Inf(1)
+		}
+		next := &proof{prices: prices}
+		looked, leaves, worst := 0, 0, 0.0
+		excess := func(k int) float64 { // of cells that can be divided
+			if len(divisions[k].open) == 0 {
+				return 0
+			}
+			return float64(hosts[k]) * (divisions[k].bound() - divisions[k].enough)
+		}
+		for k, d := range divisions {
+			_, fixed := goal.scale(s, k)
+			next.hosts += float64(hosts[k]) * max(0, d.bound()-fixed)
+			looked, leaves, worst = looked+d.looked, leaves+len(d.open)+len(d.closed), max(worst, excess(k))
+		}
+		bound := next.bound(counts)
+		if bound < least {
+			least, best, bestRent = bound, next, rent
+		}
+		if looked >= proofCells || worst == 0 || s.stopped() {
+			return best
+		}
+		if before-bound < proofSlow*(bound-value) && looked+leaves*3/2 <= proofCells {
+			for k, d := range divisions {
+				_, fixed := goal.scale(s, k)
+				columns = append(columns, d.columns(k, fixed)...)
+			}
+			_, worth, _ := s.master(columns, hosts, counts)
+			rent, prices, repriced = slices.Clone(bestRent), slices.Clone(best.prices), true
+			for k := range rent {
+				rent[k] += proofPace * (worth[k] - rent[k])
+			}
+			for d := range prices {
+				prices[d] += proofPace * (worth[len(hosts)+d] - s.penalty - prices[d])
+			}
+			continue
+		}
+		before = bound
+		concurrently(func(k int, d *division) {
+			if excess(k) >= worst/4 {
+				d.until(d.looked + proofStep)
+			}
+		})
 	}
-	return out
 }
 
 // scale returns what an operation a second on a host of a kind is worth, and what the host costs.
@@ -130,8 +173,9 @@ func (p proof) bound(placed []int) float64 {
 	return sum
 }
 
-// pricingShare is how much of the effort may go into new fillings, in percent. Rounding and improving take the rest.
-const pricingShare = 70
+// improvingShare is how much of the effort rounding and improving may take at least, in percent. New fillings may take
+// all of the effort, and rounding and improving go beyond that: prices that are not the best prove little.
+const improvingShare = 60
 
 // generate finds a plan by column generation, and rounds it. It goes on in stages, each of which depends only on those
 // before, and returns the best plan of those that ended before time was over: more time never ends worse.
@@ -141,7 +185,8 @@ func (s *search) generate(counts []int, goal goal) found {
 	have := map[string]bool{}
 	add := func(k int, fill filling) (ok bool) {
 		value, ok := s.worth(k, fill, goal)
-		if candidate := (column{k, fill, s.kinds[k].counts(fill), value}); ok && fill.total() > 0 && !have[candidate.key()] {
+		candidate := column{kind: k, filling: fill, counts: s.kinds[k].counts(fill), value: value}
+		if ok && fill.total() > 0 && !have[candidate.key()] {
 			have[candidate.key()] = true
 			columns = append(columns, candidate)
 		}
@@ -172,7 +217,7 @@ func (s *search) generate(counts []int, goal goal) found {
 		}
 	}
 	var rent, prices, calm, calmRent []float64
-	mean, limit := 0.0, s.asked()+(s.effort-s.asked())*pricingShare/100
+	mean, before := 0.0, s.asked()
 	for pass, rounds := 0, 1; ; rounds++ {
 		if rounds&(rounds-1) == 0 && len(columns) > rounded && !s.stopped() {
 			round()
@@ -188,7 +233,7 @@ func (s *search) generate(counts []int, goal goal) found {
 		value -= s.penalty * float64(sum(counts))
 		mean = math.Abs(value) / float64(max(1, sum(hosts)))
 		calm, calmRent = smoothed(calm, prices), smoothed(calmRent, rent)
-		if pass == len(passes) || s.asked() >= limit || s.stopped() {
+		if pass == len(passes) || s.spent() {
 			break
 		}
 		found := make([][]priced, len(s.kinds))
@@ -202,7 +247,7 @@ func (s *search) generate(counts []int, goal goal) found {
 		if s.stopped() { // some were not looked for to the end
 			break
 		}
-		before := len(columns)
+		known := len(columns)
 		for k, candidates := range found {
 			for _, candidate := range candidates {
 				if candidate.gain > rent[k]-nearly*mean {
@@ -210,7 +255,7 @@ func (s *search) generate(counts []int, goal goal) found {
 				}
 			}
 		}
-		if len(columns) == before || value-last < slow*math.Abs(value) {
+		if len(columns) == known || value-last < slow*math.Abs(value) {
 			pass, value = pass+1, math.Inf(-1)
 		}
 		last = value
@@ -219,12 +264,16 @@ func (s *search) generate(counts []int, goal goal) found {
 	var proven *proof
 	var proving sync.WaitGroup
 	if goal.p99 == 0 && goal.least == 0 && !goal.first { // of the others no plan is bounded by it
-		proving.Go(func() { proven = s.prove(calm, calmRent, mean, hosts, goal) }) // which asks the model nothing
+		proving.Go(func() {
+			proven = s.prove(calm, calmRent, mixed-s.penalty*float64(sum(counts)), mean, columns, hosts, counts, goal)
+		}) // which asks the model nothing
 	}
+	improving := *s
+	improving.effort = max(s.effort, s.asked()+(s.effort-before)*improvingShare/100)
 	if !goal.enough(out) && !s.stopped() {
 		round()
 	}
-	s.improve(&out, hosts, goal)
+	improving.improve(&out, hosts, goal)
 	proving.Wait()
 	placed := 0
 	for i, c := range counts {

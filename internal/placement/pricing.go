@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"container/heap"
 	"math"
 	"slices"
@@ -50,6 +51,7 @@ type division struct {
 	stop   func() bool // reports whether no more cells are to be looked at
 
 	open   open
+	closed []*cell     // bounded by what is enough, or as small as numbers go
 	looked int         // cells
 	stuck  float64     // bound of cells that cannot be divided
 	seen   []candidate // what programs on the way had
@@ -57,13 +59,33 @@ type division struct {
 
 // divided begins to divide all environments.
 func (c *kindCells) divided(prices []float64, scale, enough float64, stop func() bool) *division {
-	out := &division{cells: c, prices: prices, scale: scale, enough: enough, stuck: enough, stop: stop}
+	out := &division{cells: c, stop: stop}
+	out.reprice(prices, scale, enough)
+	return out
+}
+
+// reprice bounds all cells anew, at other prices; the first time, it begins with a few that have all environments.
+func (d *division) reprice(prices []float64, scale, enough float64) {
+	d.prices, d.scale, d.enough, d.stuck, d.seen = prices, scale, enough, enough, nil
+	if d.looked > 0 {
+		cells := slices.Concat(d.open, d.closed)
+		d.open, d.closed = d.open[:0], d.closed[:0]
+		for _, cell := range cells {
+			if d.stop() {
+				d.stuck = math.Inf(1) // of the rest nothing is known
+				return
+			}
+			d.bounded(cell, math.Inf(1))
+		}
+		return
+	}
+	c := d.cells
 	root := func(short bool, from, to float64) {
 		whole := &cell{short: short, from: from, to: to, low: make([]float64, c.stations), high: make([]float64, c.stations)}
 		for j := range c.stations {
 			whole.low[j], whole.high[j] = noneUsed, c.top
 		}
-		out.look(whole, math.Inf(1))
+		d.look(whole, math.Inf(1))
 	}
 	root(false, 0, 0)
 	if c.memory > 0 {
@@ -71,22 +93,47 @@ func (c *kindCells) divided(prices []float64, scale, enough float64, stop func()
 			root(true, roots[i], roots[i+1])
 		}
 	}
-	return out
 }
 
-// look bounds a cell that is part of one with the bound parent, and opens it if its bound is above enough.
+// look bounds a cell that is part of one with the bound parent.
 func (d *division) look(cell *cell, parent float64) {
 	if !d.cells.tighten(cell) {
 		return
 	}
+	d.bounded(cell, parent)
+}
+
+// bounded bounds a cell, and opens it if its bound is above enough.
+func (d *division) bounded(cell *cell, parent float64) {
 	d.looked++
 	cell.number = d.looked
 	parts := d.cells.program(cell, d.prices, d.scale, d.enough)
 	cell.bound = min(cell.bound, parent)
-	if cell.bound > d.enough {
+	cell.parts = parts
+	switch {
+	case cell.bound > d.enough:
 		heap.Push(&d.open, cell)
 		d.seen = append(d.seen, candidate{cell.bound, parts})
+	case !math.IsInf(cell.bound, -1):
+		d.closed = append(d.closed, cell)
 	}
+}
+
+// columns returns what the programs of the open cells with the greatest bounds hold, as columns.
+func (d *division) columns(kind int, fixed float64) (out []column) {
+	cells := slices.SortedFunc(slices.Values(d.open), func(a, b *cell) int {
+		return cmp.Or(cmp.Compare(b.bound, a.bound), cmp.Compare(a.number, b.number))
+	})
+	for _, cell := range cells[:min(proofParts, len(cells))] {
+		part := column{kind: kind, value: cell.bound - fixed, parts: make([]float64, d.cells.demands)}
+		for i, count := range cell.parts {
+			demand := d.cells.slots[i].demand
+			part.parts[demand] += count
+			part.value += d.prices[demand] * count
+		}
+		out = append(out, part)
+	}
+	return out
 }
 
 // until divides cells, the one with the greatest bound first, until it has looked at cells of them, or none is left.
@@ -95,6 +142,7 @@ func (d *division) until(cells int) {
 		next := heap.Pop(&d.open).(*cell) //nolint:forcetypeassert // it has no other
 		if next.branch == nowhere {       // as far as numbers go
 			d.stuck = max(d.stuck, next.bound)
+			d.closed = append(d.closed, next)
 			continue
 		}
 		lower, upper := next.halves()
