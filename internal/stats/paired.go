@@ -66,21 +66,19 @@ func RunSpreadOf(groups ...[]Cell) (s RunSpread) {
 		if !known || len(runs) < 2 {
 			continue
 		}
-		count, units := 0.0, map[[2]int]float64{}
-		for run := range runs {
+		units := map[[2]int]bool{}
+		for _, run := range slices.Sorted(maps.Keys(runs)) {
 			var cellsOfRun []Cell
 			for _, c := range cells {
 				if c.Run == run {
 					cellsOfRun = append(cellsOfRun, c)
-					units[[2]int{c.Treatment, run}]++
+					units[[2]int{c.Treatment, run}] = true
 				}
 			}
 			fit := fitCells(cellsOfRun)
 			within, withinDegrees = within+fit.squares, withinDegrees+float64(len(cellsOfRun)-fit.rank)
 		}
-		for _, n := range units {
-			count += n / float64(len(units))
-		}
+		count := float64(len(cells)) / float64(len(units)) // cells of a unit, in the mean
 		fit := fitCells(joined(cells, runs, func(c Cell) int { return c.Run }))
 		between, betweenDegrees = between+count*fit.squares, betweenDegrees+float64(len(fit.cells)-fit.rank)
 	}

@@ -1,6 +1,10 @@
 package stats
 
-import "math"
+import (
+	"maps"
+	"math"
+	"slices"
+)
 
 // Cell is one measurement of a design with two factors: a treatment measured
 // in a block, by one or several trials, as logarithms.
@@ -35,8 +39,8 @@ func VarianceParts(cells []Cell) Parts {
 		inverse += 1 / float64(len(c.Logs))
 	}
 	alone := 0.0 // squares that treatments without blocks leave
-	for _, means := range sums {
-		_, squares := MeanAndSquares(means)
+	for _, treatment := range slices.Sorted(maps.Keys(sums)) {
+		_, squares := MeanAndSquares(sums[treatment])
 		alone += squares
 	}
 	n := float64(len(cells))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -183,7 +184,8 @@ func share(x float64) bool { return x >= 0 && x <= 1 }
 // check returns an error for an invalid mix.
 func (m Mix) check() error {
 	sum := 0.0
-	for name, share := range m {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		share := m[name]
 		if !slices.Contains(Names, name) {
 			return fmt.Errorf("the mix has %q, which is no operation", name)
 		}

@@ -88,8 +88,8 @@ func takesAll(asks []Ask, costs []float64) (seconds float64) {
 			limits[p] = max(limits[p], a.Most)
 		}
 	}
-	for p, blocks := range limits {
-		seconds += float64(blocks) * costs[p]
+	for _, p := range slices.Sorted(maps.Keys(limits)) {
+		seconds += float64(limits[p]) * costs[p]
 	}
 	return seconds
 }

@@ -256,11 +256,11 @@ func (c counters) mean(o *output, reports []report) (counters, bool) {
 			rates := r.devices[name]
 			c.reads += rates["r/s"] / n
 			c.writes += rates["w/s"] / n
-			for column, size := range sizes {
+			for _, column := range slices.Sorted(maps.Keys(sizes)) {
 				if column[0] == 'r' {
-					c.readBytes += rates[column] * size / n
+					c.readBytes += rates[column] * sizes[column] / n
 				} else {
-					c.writeBytes += rates[column] * size / n
+					c.writeBytes += rates[column] * sizes[column] / n
 				}
 			}
 		}

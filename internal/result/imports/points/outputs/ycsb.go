@@ -36,8 +36,8 @@ func (r *returns) count(code string, operations float64) {
 
 // failed returns how many operations failed, of how many.
 func (r *returns) failed(kinds map[string]*operationStats) (failed, tried float64) {
-	for _, k := range kinds {
-		tried += k.operations
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		tried += kinds[kind].operations
 	}
 	failed = max(r.bad, r.apart)
 	return failed, max(r.good+r.bad, tried, failed)
