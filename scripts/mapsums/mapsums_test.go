@@ -148,7 +148,8 @@ func TestNoSumDependsOnTheOrderOfAMap(t *testing.T) {
 		exports[p.ImportPath] = p.Export
 	}
 	fset := token.NewFileSet()
-	compiled := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	open := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
+	compiled := importer.ForCompiler(fset, "gc", open)
 	for _, p := range listing {
 		if !strings.HasPrefix(p.ImportPath, "plimsoll/") {
 			continue
