@@ -150,8 +150,8 @@ func TestNoSumDependsOnTheOrderOfAMap(t *testing.T) {
 	look(t, light, "plimsoll/kubernetes/")
 }
 
-// look looks for sums in the packages below a path.
-func look(t *testing.T, listing []listed, below string) {
+// look looks for sums in the packages whose paths begin with a prefix.
+func look(t *testing.T, listing []listed, prefix string) {
 	t.Helper()
 	exports := map[string]string{}
 	for _, p := range listing {
@@ -161,7 +161,7 @@ func look(t *testing.T, listing []listed, below string) {
 	open := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
 	compiled := importer.ForCompiler(fset, "gc", open)
 	for _, p := range listing {
-		if !strings.HasPrefix(p.ImportPath, below) {
+		if !strings.HasPrefix(p.ImportPath, prefix) {
 			continue
 		}
 		var files []*ast.File
