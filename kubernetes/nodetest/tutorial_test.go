@@ -202,7 +202,7 @@ func TestTutorial(t *testing.T) {
 
 	out = s.run(4, words...)
 	printed := regexp.MustCompile(`plimsoll\.dev/class: (\S+)  # alone, ([0-9,.]+) operations a second, 99 of 100 within ` +
-		`([0-9.]+) (ms|us|s)`).FindStringSubmatch(out)
+		`([0-9.]+) (ms|µs|s)`).FindStringSubmatch(out)
 	drive := regexp.MustCompile(`plimsoll\.dev/drive: (\S+)`).FindStringSubmatch(out)
 	if printed == nil || drive == nil {
 		t.Fatalf("step 4 prints no annotations to paste: %s", out)

@@ -11,8 +11,8 @@ import (
 	"plimsoll/kubernetes/kubetest"
 )
 
-// A pod gets the class that its namespace names, unless it names one, or none, itself. 1.35 has such policies as a beta,
-// which is off by default.
+// A pod gets the class that its namespace names, unless it names one, or none, itself. 1.35 has such policies as a
+// beta, off by default.
 func TestDefaultClass(t *testing.T) {
 	config := kubetest.Start(t, "--feature-gates=MutatingAdmissionPolicy=true",
 		"--runtime-config=admissionregistration.k8s.io/v1beta1=true")
