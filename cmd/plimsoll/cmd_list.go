@@ -75,16 +75,16 @@ EXIT STATUS
 }
 
 func (a *app) list() error {
-	all, err := listed()
+	experiments, err := readListed()
 	if err != nil {
 		return err
 	}
 	if a.jsonOutput {
-		return a.document("experiments", all)
+		return a.document("experiments", experiments)
 	}
 	var out strings.Builder
-	for i, l := range all {
-		if i == 0 || l.Group != all[i-1].Group {
+	for i, l := range experiments {
+		if i == 0 || l.Group != experiments[i-1].Group {
 			fmt.Fprintf(&out, "%s%s\n", strings.Repeat("\n", min(i, 1)), l.Group)
 		}
 		about := time.Duration(l.Seconds * float64(time.Second)).Round(10 * time.Second)
@@ -109,21 +109,21 @@ func (a *app) list() error {
 //go:embed experiments.json
 var listedFile []byte
 
-// listed returns the built-in experiments in the order of questions.
-func listed() (all []listedExperiment, err error) {
-	var known []listedExperiment
-	err = json.Unmarshal(listedFile, &known)
+// readListed returns the built-in experiments, in the order of the questions that they answer.
+func readListed() (experiments []listedExperiment, err error) {
+	var stored []listedExperiment
+	err = json.Unmarshal(listedFile, &stored)
 	if err != nil {
 		return nil, err
 	}
 	for _, q := range questions {
 		for _, name := range q.experiments {
-			i := slices.IndexFunc(known, func(l listedExperiment) bool { return l.Name == name })
+			i := slices.IndexFunc(stored, func(l listedExperiment) bool { return l.Name == name })
 			if i < 0 {
 				return nil, fmt.Errorf("experiments.json lacks %s", name)
 			}
-			all = append(all, known[i])
+			experiments = append(experiments, stored[i])
 		}
 	}
-	return all, nil
+	return experiments, nil
 }

@@ -69,11 +69,11 @@ const (
 // slow is the share by which a plan of parts of hosts becomes better in a round, below which the next pass begins.
 const slow = 5e-4
 
-// prove bounds what hosts are worth at prices of containers. It divides cells. Where that brings little, it changes the
-// prices: a linear program of the columns, and of what the programs of the worst cells have, finds prices at which
-// these are worth less (Kelley, The cutting-plane method for solving convex programs, 1960), and the same cells are
-// bounded anew. Of all bounds on the way the least counts. value is that of parts of columns, and the least that prices
-// can prove; mean is that of a host.
+// prove returns a proof: prices of containers, and an upper bound of what all hosts are worth at these prices. It
+// divides cells. Where that lowers the bound little, it takes new prices from a linear program of the columns and
+// of the cells with the greatest bounds, and computes the bounds of the same cells at the new prices (Kelley, The
+// cutting-plane method for solving convex programs, 1960). It keeps the proof with the lowest bound. value is the
+// best value of a plan with parts of hosts, below which no prices lead; mean is the value of a mean host.
 func (s *search) prove(prices, rent []float64, value, mean float64, columns []column, hosts, counts []int,
 	goal goal,
 ) (best *proof) {

@@ -64,7 +64,8 @@ func (c *kindCells) divided(prices []float64, scale, enough float64, stop func()
 	return out
 }
 
-// reprice bounds all cells anew, at other prices; the first time, it begins with a few that have all environments.
+// reprice computes the bounds of all cells at new prices. The first call makes the first cells, which together have all
+// environments.
 func (d *division) reprice(prices []float64, scale, enough float64) {
 	d.prices, d.scale, d.enough, d.stuck, d.seen = prices, scale, enough, enough, nil
 	if d.looked > 0 {

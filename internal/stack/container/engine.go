@@ -266,10 +266,10 @@ type program struct {
 	modified time.Time
 }
 
-// versions are the answers of programs, by program: an experiment asks once for each stack, and an answer takes 25 ms.
+// versions are what programs printed with --version: each stack of an experiment asks, and an answer takes 25 ms.
 var versions sync.Map
 
-// askVersion returns what a program prints with --version.
+// askVersion returns what a program prints with --version. It runs the program once, and again if the file has changed.
 func askVersion(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
